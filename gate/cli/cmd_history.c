@@ -39,45 +39,55 @@ const struct command command_history = {
     .main = cmd_history,
 };
 
-struct history_row {
-    const char *case_id, *device_model;
-    struct store_point point;
-};
-
-#define OF history_row
-#define POINT(member, of_kind)                                                                     \
-    {                                                                                              \
-        .key = #member, .kind = of_kind, .offset = offsetof(struct OF, point.member)               \
-    }
+#define OF store_point
 static const struct field row_fields[] = {
     {.key = "case", .kind = FIELD_TEXT, .offset = offsetof(struct OF, case_id)},
-    POINT(time_ms, FIELD_COUNT),
+    SIZE(time_ms, 0),
     TEXT(device_model, 0, 0),
-    POINT(run_uuid, FIELD_TEXT),
-    POINT(commit, FIELD_TEXT),
-    POINT(dirty, FIELD_BOOL),
-    POINT(provider, FIELD_TEXT),
-    POINT(role, FIELD_TEXT),
-    POINT(kernel, FIELD_TEXT),
-    POINT(contract, FIELD_TEXT),
-    POINT(verdict, FIELD_TEXT),
-    POINT(p50_ns, FIELD_NUMBER),
-    POINT(p50_lo_ns, FIELD_NUMBER),
-    POINT(p50_hi_ns, FIELD_NUMBER),
-    POINT(p90_ns, FIELD_NUMBER),
-    POINT(tflops, FIELD_NUMBER),
-    POINT(gbps, FIELD_NUMBER),
-    POINT(baseline_p50_ns, FIELD_NUMBER),
+    TEXT(run_uuid, 0, 0),
+    TEXT(commit, 0, 0),
+    BOOL(dirty),
+    TEXT(provider, 0, 0),
+    TEXT(role, 0, 0),
+    TEXT(kernel, 0, 0),
+    TEXT(contract, 0, 0),
+    TEXT(verdict, 0, 0),
+    ANY(p50_ns, 0),
+    ANY(p50_lo_ns, 0),
+    ANY(p50_hi_ns, 0),
+    ANY(p90_ns, 0),
+    ANY(tflops, 0),
+    ANY(gbps, 0),
+    ANY(baseline_p50_ns, 0),
 };
 static const struct shape row_shape = SHAPE_OF(row);
+
+static const struct field leader_fields[] = {
+    {.key = "case", .kind = FIELD_TEXT, .offset = offsetof(struct OF, case_id)},
+    TEXT(device_model, 0, 0),
+    TEXT(contract, 0, 0),
+    TEXT(provider, 0, 0),
+    TEXT(role, 0, 0),
+    TEXT(kernel, 0, 0),
+    ANY(p50_ns, 0),
+    ANY(tflops, 0),
+    ANY(gbps, 0),
+    TEXT(commit, 0, 0),
+    BOOL(dirty),
+    TEXT(run_uuid, 0, 0),
+    SIZE(time_ms, 0),
+};
+SHAPE(leader);
 #undef OF
+
+/* ---- columns ---- */
 
 static bool is_candidate(const struct store_point *p)
 {
     return !strcmp(p->role, "candidate");
 }
 
-static void show_point_commit(const void *at, struct list_cell *out)
+static void show_commit(const void *at, struct list_cell *out)
 {
     const struct store_point *p = at;
     list_commit(p->commit, p->dirty, out);
@@ -108,19 +118,19 @@ static void show_run(const void *at, struct list_cell *out)
     snprintf(out->text, sizeof out->text, "%.8s", *(const char *const *)at);
 }
 
-#define POINT_AT(member) offsetof(struct history_row, point.member)
+#define POINT_AT(member) offsetof(struct store_point, member)
 static const struct list_column history_columns[] = {
     {"time (UTC)", false, 0, TERM_PLAIN, list_time, POINT_AT(time_ms)},
-    {"commit", false, 0, TERM_PLAIN, show_point_commit, offsetof(struct history_row, point)},
+    {"commit", false, 0, TERM_PLAIN, show_commit, 0},
     {"provider", false, 0, TERM_PLAIN, list_text, POINT_AT(provider)},
     {"kernel", false, 2, TERM_DIM, list_text, POINT_AT(kernel)},
     {"p50", true, 0, TERM_PLAIN, list_duration, POINT_AT(p50_ns)},
-    {"\xc2\xb1", true, 5, TERM_DIM, show_half_width, offsetof(struct history_row, point)},
+    {"\xc2\xb1", true, 5, TERM_DIM, show_half_width, 0},
     {"p90", true, 4, TERM_PLAIN, list_duration, POINT_AT(p90_ns)},
     {"compute", true, 3, TERM_PLAIN, list_flops, POINT_AT(tflops)},
     {"memory", true, 3, TERM_PLAIN, list_gbps, POINT_AT(gbps)},
-    {"vs baseline", true, 0, TERM_PLAIN, show_change, offsetof(struct history_row, point)},
-    {"verdict", false, 0, TERM_PLAIN, show_verdict, offsetof(struct history_row, point)},
+    {"vs baseline", true, 0, TERM_PLAIN, show_change, 0},
+    {"verdict", false, 0, TERM_PLAIN, show_verdict, 0},
     {"run", false, 1, TERM_DIM, show_run, POINT_AT(run_uuid)},
 };
 static const struct list_kind history_list = {
@@ -135,22 +145,20 @@ struct history {
     const char *pattern;
     struct track *tracks;
     size_t n_tracks;
-    const struct track *at; /* the one whose points are listed */
     struct list list;
 };
 
 static bool add_point(void *context, const struct store_point *p)
 {
-    struct history *h = context;
-    struct history_row row = {h->at->case_id, h->at->device_model, *p};
-    if (!(row.point.baseline_p50_ns > 0))
-        row.point.baseline_p50_ns = NAN;
-    list_row(&h->list, &row);
+    struct store_point row = *p;
+    if (!(row.baseline_p50_ns > 0))
+        row.baseline_p50_ns = NAN;
+    list_row(context, &row);
     return true;
 }
 
 /* Called once for each provider of a case on a device model, one after the other. */
-static bool add_track(void *context, const struct store_leader *l)
+static bool add_track(void *context, const struct store_point *l)
 {
     struct history *h = context;
     const struct track *last = h->n_tracks ? &h->tracks[h->n_tracks - 1] : NULL;
@@ -177,10 +185,11 @@ int cmd_history(int argc, char **argv)
     enum gate_status status = store_open(a.db, STORE_READ_ONLY, &store, &err);
     if (!status)
         status = store_leaderboard(store, a.device_model, add_track, &h, &err);
-    for (h.at = h.tracks; !status && h.at < h.tracks + h.n_tracks; h.at++) {
+    for (size_t i = 0; !status && i < h.n_tracks; i++) {
+        const struct track *at = &h.tracks[i];
         status =
-            store_trend(store, h.at->case_id, h.at->device_model, a.limit, add_point, &h, &err);
-        list_table(&h.list, h.at->case_id, h.at->device_model);
+            store_trend(store, at->case_id, at->device_model, a.limit, add_point, &h.list, &err);
+        list_table(&h.list, at->case_id, at->device_model);
     }
     if (!status && !h.list.n)
         status = gate_fail(&err, GATE_USAGE, "'%s' has no verified measurements of '%s'%s%s", a.db,
@@ -218,47 +227,21 @@ const struct command command_leaderboard = {
     .main = cmd_leaderboard,
 };
 
-#define OF store_leader
-static const struct field leader_fields[] = {
-    {.key = "case", .kind = FIELD_TEXT, .offset = offsetof(struct OF, case_id)},
-    TEXT(device_model, 0, 0),
-    TEXT(contract, 0, 0),
-    TEXT(provider, 0, 0),
-    TEXT(role, 0, 0),
-    TEXT(kernel, 0, 0),
-    ANY(p50_ns, 0),
-    ANY(tflops, 0),
-    ANY(gbps, 0),
-    TEXT(commit, 0, 0),
-    BOOL(dirty),
-    TEXT(run_uuid, 0, 0),
-    SIZE(time_ms, 0),
-};
-SHAPE(leader);
-#undef OF
-
-static void show_leader_commit(const void *at, struct list_cell *out)
-{
-    const struct store_leader *l = at;
-    list_commit(l->commit, l->dirty, out);
-}
-
-#define LEADER_AT(member) offsetof(struct store_leader, member)
 static const struct list_column leader_columns[] = {
-    {"case", false, 0, TERM_PLAIN, list_text, LEADER_AT(case_id)},
-    {"device", false, 0, TERM_PLAIN, list_text, LEADER_AT(device_model)},
-    {"provider", false, 0, TERM_PLAIN, list_text, LEADER_AT(provider)},
-    {"kernel", false, 2, TERM_DIM, list_text, LEADER_AT(kernel)},
-    {"p50", true, 0, TERM_PLAIN, list_duration, LEADER_AT(p50_ns)},
-    {"compute", true, 3, TERM_PLAIN, list_flops, LEADER_AT(tflops)},
-    {"memory", true, 3, TERM_PLAIN, list_gbps, LEADER_AT(gbps)},
-    {"commit", false, 0, TERM_PLAIN, show_leader_commit, 0},
-    {"time (UTC)", false, 1, TERM_PLAIN, list_time, LEADER_AT(time_ms)},
+    {"case", false, 0, TERM_PLAIN, list_text, POINT_AT(case_id)},
+    {"device", false, 0, TERM_PLAIN, list_text, POINT_AT(device_model)},
+    {"provider", false, 0, TERM_PLAIN, list_text, POINT_AT(provider)},
+    {"kernel", false, 2, TERM_DIM, list_text, POINT_AT(kernel)},
+    {"p50", true, 0, TERM_PLAIN, list_duration, POINT_AT(p50_ns)},
+    {"compute", true, 3, TERM_PLAIN, list_flops, POINT_AT(tflops)},
+    {"memory", true, 3, TERM_PLAIN, list_gbps, POINT_AT(gbps)},
+    {"commit", false, 0, TERM_PLAIN, show_commit, 0},
+    {"time (UTC)", false, 1, TERM_PLAIN, list_time, POINT_AT(time_ms)},
 };
 static const struct list_kind leader_list = {
     leader_columns, sizeof leader_columns / sizeof leader_columns[0], &leader};
 
-static bool add_leader(void *context, const struct store_leader *l)
+static bool add_leader(void *context, const struct store_point *l)
 {
     if (strncmp(l->contract, DOCUMENT_FOREIGN "-", sizeof DOCUMENT_FOREIGN) != 0) /* verified */
         list_row(context, l);

@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #include "gate/base/buf.h"
-#include "gate/store/store_rows.h"
 
 #define BUSY_MS 15000
 #define LOCK_RETRY_MS 20
@@ -75,13 +74,19 @@ int store_pragma(sqlite3 *db, const char *pragma, int64_t *value)
     return rc;
 }
 
-/* The path as a file: URI, in which no byte of it has a meaning. */
-static void put_uri(struct buf *uri, const char *path, const char *query)
+/* Opens it by a URI, in which no byte of its path has a meaning. */
+static int open_path(struct store *s, int flags, bool immutable)
 {
-    buf_puts(uri, path[0] == '/' ? "file:" : "file:./");
-    for (const unsigned char *p = (const unsigned char *)path; *p; p++)
-        buf_printf(uri, "%%%02x", *p);
-    buf_puts(uri, query);
+    struct buf uri;
+    buf_init(&uri, 4 * PATH_MAX_BYTES);
+    buf_puts(&uri, s->path[0] == '/' ? "file:" : "file:./");
+    for (const unsigned char *p = (const unsigned char *)s->path; *p; p++)
+        buf_printf(&uri, "%%%02x", *p);
+    buf_puts(&uri, immutable ? "?immutable=1" : "");
+    flags |= SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
+    int rc = uri.failed ? SQLITE_NOMEM : sqlite3_open_v2(uri.data, &s->db, flags, NULL);
+    buf_release(&uri);
+    return rc;
 }
 
 enum gate_status store_identify(struct store *s, int64_t *version, struct gate_error *err)
@@ -117,23 +122,14 @@ enum gate_status store_identify(struct store *s, int64_t *version, struct gate_e
  */
 static enum gate_status probe(struct store *s, struct gate_error *err)
 {
-    struct buf uri;
-    buf_init(&uri, 4 * PATH_MAX_BYTES);
-    put_uri(&uri, s->path, "?immutable=1");
-    if (uri.failed) {
-        buf_release(&uri);
-        return gate_fail(err, GATE_IO, "cannot open the database: its path is too long");
-    }
     int64_t version;
-    int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
-    int rc = sqlite3_open_v2(uri.data, &s->db, flags, NULL);
+    int rc = open_path(s, SQLITE_OPEN_READONLY, true);
     enum gate_status status =
         rc == SQLITE_OK ? store_identify(s, &version, err) : store_fail(s, rc, "open", err);
     if (status && (sqlite3_errcode(s->db) & 0xff) == SQLITE_CORRUPT)
         status = GATE_OK;
     sqlite3_close(s->db);
     s->db = NULL;
-    buf_release(&uri);
     return status;
 }
 
@@ -209,25 +205,10 @@ static bool is_unchangeable(const struct store *s)
 
 static enum gate_status connect_file(struct store *s, enum store_mode mode, struct gate_error *err)
 {
-    struct buf name;
-    bool fixed = mode == STORE_READ_ONLY && is_unchangeable(s);
-    buf_init(&name, 4 * PATH_MAX_BYTES);
-    if (fixed) {
-        put_uri(&name, s->path, "?immutable=1");
-    } else {
-        /* A leading "./" keeps ":memory:" and "file:..." what they are: names of files. */
-        buf_puts(&name, s->path[0] != '/' ? "./" : "");
-        buf_puts(&name, s->path);
-    }
-    if (name.failed) {
-        buf_release(&name);
-        return gate_fail(err, GATE_IO, "cannot open the database: its path is too long");
-    }
-    int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | (fixed ? SQLITE_OPEN_URI : 0) |
-                (mode == STORE_READ_ONLY ? SQLITE_OPEN_READONLY
-                                         : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
-    int rc = sqlite3_open_v2(name.data, &s->db, flags, NULL);
-    buf_release(&name);
+    int flags =
+        mode == STORE_READ_ONLY ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    int rc =
+        open_path(s, flags | SQLITE_OPEN_EXRESCODE, mode == STORE_READ_ONLY && is_unchangeable(s));
     if (rc != SQLITE_OK)
         return store_fail(s, rc, "open", err);
 
@@ -255,18 +236,12 @@ static enum gate_status connect_file(struct store *s, enum store_mode mode, stru
  */
 static enum gate_status open_lock(struct store *s, struct gate_error *err)
 {
-    struct buf name;
-    buf_init(&name, PATH_MAX_BYTES);
-    buf_puts(&name, sqlite3_db_filename(s->db, "main"));
-    buf_puts(&name, "-lock");
-    enum gate_status status = GATE_OK;
-    if (!name.failed)
-        s->lock_fd = open(name.data, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (s->lock_fd < 0)
-        status = gate_fail(err, GATE_IO, "cannot open the lock file '%s': %s", name.data,
-                           name.failed ? "its path is too long" : strerror(errno));
-    buf_release(&name);
-    return status;
+    char name[PATH_MAX_BYTES + 8];
+    snprintf(name, sizeof name, "%s-lock", sqlite3_db_filename(s->db, "main"));
+    s->lock_fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    return s->lock_fd >= 0 ? GATE_OK
+                           : gate_fail(err, GATE_IO, "cannot open the lock file '%s': %s", name,
+                                       strerror(errno));
 }
 
 enum gate_status store_lock(struct store *s, struct gate_error *err)
@@ -290,14 +265,6 @@ void store_unlock(struct store *s)
     flock(s->lock_fd, LOCK_UN);
 }
 
-/* May a page of the file be in its log as well? */
-static bool has_log(const struct store *s)
-{
-    struct stat st;
-    return stat(sqlite3_filename_wal(sqlite3_db_filename(s->db, "main")), &st) == 0 &&
-           st.st_size > 0;
-}
-
 /*
  * SQLite pads a last page that is cut with zeros; the pages that are missing it finds itself. Where
  * there is a log, the cut page may be of a write that failed while the log was moved into the file,
@@ -305,25 +272,18 @@ static bool has_log(const struct store *s)
  */
 static enum gate_status check_length(struct store *s, struct gate_error *err)
 {
-    struct stat st;
+    struct stat st, log;
     int64_t page_size = 0;
     int rc = store_pragma(s->db, "PRAGMA page_size", &page_size);
     if (rc != SQLITE_OK)
         return store_fail(s, rc, "open", err);
     if (stat(s->path, &st) < 0)
         return gate_fail(err, GATE_IO, "cannot open '%s': %s", s->path, strerror(errno));
-    if (page_size <= 0 || (st.st_size % page_size != 0 && !has_log(s)))
+    bool has_log =
+        !stat(sqlite3_filename_wal(sqlite3_db_filename(s->db, "main")), &log) && log.st_size > 0;
+    if (page_size <= 0 || (st.st_size % page_size != 0 && !has_log))
         return store_fail(s, SQLITE_CORRUPT, "open", err);
     return GATE_OK;
-}
-
-/* A file of an older version that is opened to be read is brought up to date by a writer. */
-static enum gate_status upgrade_apart(struct store *s, struct gate_error *err)
-{
-    struct store *writer = NULL;
-    enum gate_status status = store_open(s->path, STORE_UPDATE, &writer, err);
-    store_close(writer);
-    return status;
 }
 
 /* What a connected file needs before its first statement. */
@@ -331,20 +291,25 @@ static enum gate_status make_ready(struct store *s, enum store_mode mode, bool f
                                    struct gate_error *err)
 {
     int64_t version = 0;
-    enum gate_status status = fresh ? GATE_OK : store_identify(s, &version, err);
+    if (!fresh) {
+        TRY(store_identify(s, &version, err));
+        TRY(check_length(s, err));
+    }
     bool is_current = version == STORE_SCHEMA_VERSION;
-    if (!status && !fresh)
-        status = check_length(s, err);
-    if (!status && mode == STORE_READ_ONLY && !is_current)
-        return upgrade_apart(s, err);
-    if (!status && mode != STORE_READ_ONLY)
-        status = open_lock(s, err);
-    if (status || mode == STORE_READ_ONLY || (is_current && store_uses_wal(s)))
+    if (mode == STORE_READ_ONLY && !is_current) {
+        /* It is brought up to date by a writer. */
+        struct store *writer = NULL;
+        enum gate_status status = store_open(s->path, STORE_UPDATE, &writer, err);
+        store_close(writer);
         return status;
-    status = store_lock(s, err);
-    if (status)
-        return status;
-    status = store_create(s, err);
+    }
+    if (mode == STORE_READ_ONLY)
+        return GATE_OK;
+    TRY(open_lock(s, err));
+    if (is_current && store_uses_wal(s))
+        return GATE_OK;
+    TRY(store_lock(s, err));
+    enum gate_status status = store_create(s, err);
     store_unlock(s);
     return status;
 }

@@ -98,7 +98,9 @@ struct store_run {
     int64_t time_ms;
 };
 
+/* A time that was verified, or that another tool measured. 0 is not known. */
 struct store_point {
+    const char *case_id, *device_model;
     int64_t time_ms;
     const char *run_uuid;
     const char *commit;
@@ -106,23 +108,10 @@ struct store_point {
     const char *role; /* "candidate" or "provider" */
     const char *kernel;
     const char *contract;
-    const char *verdict; /* the case's; providers have none of their own */
-    double p50_ns, p50_lo_ns, p50_hi_ns, p90_ns, tflops, gbps, baseline_p50_ns; /* 0: not known */
-    bool dirty; /* with changes that the commit does not have */
-};
-
-struct store_leader {
-    const char *case_id;
-    const char *device_model;
-    const char *provider;
-    const char *kernel;
-    const char *commit;
-    const char *run_uuid;
-    int64_t time_ms;
+    const char *verdict; /* the case's; providers have none of their own, nor have leaders */
     double p50_ns, tflops, gbps;
-    const char *contract;
-    const char *role; /* "candidate" or "provider" */
-    bool dirty;       /* with changes that the commit does not have */
+    double p50_lo_ns, p50_hi_ns, p90_ns, baseline_p50_ns; /* leaders have none */
+    bool dirty; /* with changes that the commit does not have */
 };
 
 /* Names a state of the store: as long as it is the same, every query has the same answer. */
@@ -131,7 +120,6 @@ struct store_state {
 };
 
 typedef bool (*store_point_fn)(void *context, const struct store_point *row);
-typedef bool (*store_leader_fn)(void *context, const struct store_leader *row);
 typedef bool (*store_document_fn)(void *context, const char *text, size_t len);
 
 /* The newest run of a branch on a device model, NULL: of any. */
@@ -157,7 +145,7 @@ enum gate_status store_newest(struct store *s, const char *case_id, const char *
                               store_newest_fn fn, void *context, struct gate_error *err);
 /* For each case, device model (NULL: any) and provider the lowest verified p50 of the newest
  * contract, by case, device model and time. */
-enum gate_status store_leaderboard(struct store *s, const char *device_model, store_leader_fn fn,
+enum gate_status store_leaderboard(struct store *s, const char *device_model, store_point_fn fn,
                                    void *context, struct gate_error *err);
 /* The document of one run; GATE_USAGE when there is none of that uuid (a unique prefix of at
  * least 4 characters will do). */

@@ -6,11 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "gate/base/buf.h"
 
 #define MAX_PATH 4096
 
@@ -19,35 +16,8 @@ struct copy {
     struct store *store; /* where it comes from */
     sqlite3 *db;
     const char *path;
-    char *part; /* as SQLite is to read it: never an URI or ":memory:" */
+    char part[MAX_PATH + 8]; /* as SQLite is to read it: never an URI or ":memory:" */
 };
-
-static enum gate_status fail(const struct copy *c, int rc, struct gate_error *err)
-{
-    return gate_fail(err, GATE_IO, "cannot copy '%s' to '%s': %s", c->store->path, c->path,
-                     sqlite3_errstr(rc));
-}
-
-static enum gate_status refuse_existing(const char *path, struct gate_error *err)
-{
-    if (access(path, F_OK) == 0)
-        return gate_fail(err, GATE_IO, "'%s' is there already: name a new file", path);
-    if (errno != ENOENT)
-        return gate_fail(err, GATE_IO, "cannot write '%s': %s", path, strerror(errno));
-    return GATE_OK;
-}
-
-static char *part_of(const char *path)
-{
-    struct buf name;
-    buf_init(&name, MAX_PATH);
-    buf_puts(&name, path[0] == '/' ? "" : "./");
-    buf_puts(&name, path);
-    buf_puts(&name, ".part");
-    char *part = buf_detach(&name);
-    buf_release(&name);
-    return part;
-}
 
 static int copy_pages(struct copy *c)
 {
@@ -74,58 +44,48 @@ static int copy_pages(struct copy *c)
     return rc;
 }
 
-/* Makes the name durable too. */
-static enum gate_status sync_folder(const char *path, struct gate_error *err)
+/* To the disk with a file or a folder. */
+static bool sync_path(const char *path)
 {
-    char folder[MAX_PATH] = ".";
-    const char *slash = strrchr(path, '/');
-    if (slash)
-        snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     bool good = fd >= 0 && fsync(fd) == 0;
     if (fd >= 0)
         close(fd);
-    return good ? GATE_OK
-                : gate_fail(err, GATE_IO, "cannot sync '%s': %s", folder, strerror(errno));
+    return good;
 }
 
-/* The copy is whole: to the disk with it, and then to its name. */
+/* The copy is whole: to the disk with it, and then to its name, which is made durable too. */
 static enum gate_status settle(const struct copy *c, struct gate_error *err)
 {
-    int fd = open(c->part, O_RDONLY | O_CLOEXEC);
-    bool good = fd >= 0 && fsync(fd) == 0;
-    if (fd >= 0)
-        close(fd);
+    char folder[MAX_PATH] = ".";
+    const char *slash = strrchr(c->path, '/');
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", slash == c->path ? 1 : (int)(slash - c->path),
+                 c->path);
     /* link() rather than rename(): it does not replace a file that came in between. */
-    if (!good || link(c->part, c->path) < 0)
+    if (!sync_path(c->part) || link(c->part, c->path) < 0)
         return gate_fail(err, GATE_IO, "cannot write '%s': %s", c->path, strerror(errno));
-    return sync_folder(c->path, err);
+    return sync_path(folder)
+               ? GATE_OK
+               : gate_fail(err, GATE_IO, "cannot sync '%s': %s", folder, strerror(errno));
 }
 
 enum gate_status store_backup(struct store *s, const char *path, struct gate_error *err)
 {
-    enum gate_status status = refuse_existing(path, err);
-    if (status)
-        return status;
-    struct copy c = {.store = s, .path = path, .part = part_of(path)};
-    if (!c.part)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    struct copy c = {.store = s, .path = path};
+    if (access(path, F_OK) == 0)
+        return gate_fail(err, GATE_IO, "'%s' is there already: name a new file", path);
+    if (errno != ENOENT)
+        return gate_fail(err, GATE_IO, "cannot write '%s': %s", path, strerror(errno));
+    snprintf(c.part, sizeof c.part, "%s%s.part", path[0] == '/' ? "" : "./", path);
     unlink(c.part); /* of a copy that was cut short */
     int rc = copy_pages(&c);
-    status = rc == SQLITE_OK ? settle(&c, err) : fail(&c, rc, err);
+    enum gate_status status = rc == SQLITE_OK
+                                  ? settle(&c, err)
+                                  : gate_fail(err, GATE_IO, "cannot copy '%s' to '%s': %s", s->path,
+                                              path, sqlite3_errstr(rc));
     sqlite3_close(c.db);
     unlink(c.part);
-    free(c.part);
-    return status;
-}
-
-static enum gate_status check_backup(struct store *s, store_fault_fn fn, void *context,
-                                     struct gate_error *err)
-{
-    int n_faults = 0;
-    enum gate_status status = store_check(s, fn, context, &n_faults, err);
-    if (!status && n_faults > 0)
-        status = gate_fail(err, GATE_IO, "the backup '%s' is damaged: take an older one", s->path);
     return status;
 }
 
@@ -133,9 +93,11 @@ enum gate_status store_restore(const char *backup, const char *path, store_fault
                                void *context, struct gate_error *err)
 {
     struct store *s = NULL;
-    enum gate_status status = store_open(backup, STORE_READ_ONLY, &s, err);
-    if (!status)
-        status = check_backup(s, fn, context, err);
+    int n_faults = 0;
+    TRY(store_open(backup, STORE_READ_ONLY, &s, err));
+    enum gate_status status = store_check(s, fn, context, &n_faults, err);
+    if (!status && n_faults > 0)
+        status = gate_fail(err, GATE_IO, "the backup '%s' is damaged: take an older one", backup);
     if (!status)
         status = store_backup(s, path, err);
     store_close(s);

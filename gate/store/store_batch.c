@@ -11,15 +11,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-static enum gate_status run_sql(struct store *s, const char *sql, struct gate_error *err)
-{
-    struct query q = query_begin(s, sql);
-    int rc = query_step(&q);
-    enum gate_status status = rc == SQLITE_DONE ? GATE_OK : store_fail(s, rc, "write to", err);
-    query_end(&q);
-    return status;
-}
-
 static ino_t inode_of(const struct store *s, const char *suffix)
 {
     char path[4096];
@@ -55,12 +46,10 @@ static enum gate_status begin(struct store *s, struct gate_error *err)
 {
     if (s->lock_fd < 0)
         return gate_fail(err, GATE_INTERNAL, "'%s' is open for reading only", s->path);
-    enum gate_status status = store_lock(s, err);
-    if (status)
-        return status;
-    status = check_names(s, err);
+    TRY(store_lock(s, err));
+    enum gate_status status = check_names(s, err);
     if (!status)
-        status = run_sql(s, "BEGIN IMMEDIATE", err);
+        status = store_write(s, "BEGIN IMMEDIATE", NULL, 0, err);
     if (!status && s->index_inode == 0) {
         s->index_inode = inode_of(s, "-shm");
         s->log_inode = inode_of(s, "-wal");
@@ -73,18 +62,17 @@ static enum gate_status begin(struct store *s, struct gate_error *err)
 static void roll_back(struct store *s)
 {
     if (!sqlite3_get_autocommit(s->db))
-        run_sql(s, "ROLLBACK", NULL);
+        store_write(s, "ROLLBACK", NULL, 0, NULL);
     store_unlock(s);
 }
 
 static enum gate_status commit(struct store *s, struct gate_error *err)
 {
-    enum gate_status status = run_sql(s, "COMMIT", err);
-    if (status) {
+    enum gate_status status = store_write(s, "COMMIT", NULL, 0, err);
+    if (status)
         roll_back(s);
-        return status;
-    }
-    store_unlock(s);
+    else
+        store_unlock(s);
     return status;
 }
 
@@ -133,8 +121,8 @@ static enum gate_status as_first(struct store *s, store_write_fn fn, void *conte
     if (!status || sqlite3_get_autocommit(s->db))
         return status;
     /* Without a transaction the batch is lost, which the next part and the commit will find. */
-    if (run_sql(s, "ROLLBACK", NULL) == GATE_OK)
-        run_sql(s, "BEGIN IMMEDIATE", NULL);
+    if (store_write(s, "ROLLBACK", NULL, 0, NULL) == GATE_OK)
+        store_write(s, "BEGIN IMMEDIATE", NULL, 0, NULL);
     s->changes_before = sqlite3_total_changes64(s->db);
     return status;
 }
@@ -147,15 +135,14 @@ static enum gate_status as_part(struct store *s, store_write_fn fn, void *contex
         return batch_lost(s, err);
     if (sqlite3_total_changes64(s->db) == s->changes_before)
         return as_first(s, fn, context, err);
-    enum gate_status status = run_sql(s, "SAVEPOINT write", err);
-    if (status)
-        return status;
-    status = fn(context, err);
+    TRY(store_write(s, "SAVEPOINT write", NULL, 0, err));
+    enum gate_status status = fn(context, err);
     if (status && !sqlite3_get_autocommit(s->db) &&
-        run_sql(s, "ROLLBACK TO write", NULL) != GATE_OK)
-        run_sql(s, "ROLLBACK", NULL); /* what cannot be undone in part is undone whole */
+        store_write(s, "ROLLBACK TO write", NULL, 0, NULL) != GATE_OK)
+        store_write(s, "ROLLBACK", NULL, 0,
+                    NULL); /* what cannot be undone in part is undone whole */
     if (!sqlite3_get_autocommit(s->db))
-        run_sql(s, "RELEASE write", NULL);
+        store_write(s, "RELEASE write", NULL, 0, NULL);
     return status;
 }
 
@@ -164,10 +151,8 @@ enum gate_status store_atomically(struct store *s, store_write_fn fn, void *cont
 {
     if (s->in_batch)
         return as_part(s, fn, context, err);
-    enum gate_status status = begin(s, err);
-    if (status)
-        return status;
-    status = fn(context, err);
+    TRY(begin(s, err));
+    enum gate_status status = fn(context, err);
     if (!status)
         return commit(s, err);
     roll_back(s);

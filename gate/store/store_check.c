@@ -2,7 +2,6 @@
 /* store_check.c: looks for damage; see store_care.h. */
 #include "gate/store/store_care.h"
 #include "gate/base/utf8.h"
-#include "gate/store/store_pack.h"
 #include "gate/store/store_private.h"
 
 #include <sha2.h>
@@ -76,10 +75,7 @@ static void check_document(struct fault_reporter *c, struct query *q, struct buf
 {
     struct gate_error why = {0};
     const char *uuid = column_text(q, 0);
-    const void *packed = sqlite3_column_blob(q->stmt, 1);
-    size_t len = (size_t)sqlite3_column_bytes(q->stmt, 1);
-    buf_clear(text);
-    if (store_unpack(packed, len, (size_t)column_int(q, 2), text, &why) != GATE_OK) {
+    if (column_document(q, 1, text, &why) != GATE_OK) {
         report_fault(c, "a document cannot be unpacked, of run", uuid);
         return;
     }
@@ -94,32 +90,29 @@ static void check_document(struct fault_reporter *c, struct query *q, struct buf
         report_fault(c, "a document has other bytes than it came with, of run", uuid);
 }
 
-static enum gate_status check_documents(struct fault_reporter *c)
-{
-    struct buf text;
-    buf_init(&text, STORE_MAX_DOCUMENT);
-    struct query q = query_begin(
-        c->store, "SELECT r.uuid, t.packed, t.n_bytes, t.sha256, t.thinned_ms FROM run r "
-                  "CROSS JOIN document t ON t.run_id = r.id");
-    while (c->n_faults < MAX_FAULTS && query_row(&q))
-        check_document(c, &q, &text);
-    buf_release(&text);
-    return query_done(c->store, &q, c->err);
-}
-
 enum gate_status store_check(struct store *s, store_fault_fn fn, void *context, int *n_faults,
                              struct gate_error *err)
 {
     struct fault_reporter c = {.store = s, .fn = fn, .context = context, .err = err};
-    enum gate_status status = GATE_OK;
-    for (size_t i = 0; store_checks[i].sql && !status; i++) {
-        status = each_fault(&c, store_checks[i].what, store_checks[i].sql);
+    struct buf text;
+    *n_faults = 0;
+    for (size_t i = 0; store_checks[i].sql; i++) {
+        TRY(each_fault(&c, store_checks[i].what, store_checks[i].sql));
+        *n_faults = c.n_faults;
         /* A file that is damaged answers no more questions. */
         if (i == 0 && c.n_faults > 0)
             break;
     }
-    if (!status && c.n_faults == 0)
-        status = check_documents(&c);
+    if (c.n_faults > 0)
+        return GATE_OK;
+    buf_init(&text, STORE_MAX_DOCUMENT);
+    struct query q = query_begin(s,
+                                 "SELECT r.uuid, t.packed, t.n_bytes, t.sha256, t.thinned_ms "
+                                 "FROM run r CROSS JOIN document t ON t.run_id = r.id",
+                                 NULL, 0);
+    while (c.n_faults < MAX_FAULTS && query_row(&q))
+        check_document(&c, &q, &text);
+    buf_release(&text);
     *n_faults = c.n_faults;
-    return status;
+    return query_done(s, &q, err);
 }

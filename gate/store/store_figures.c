@@ -26,29 +26,6 @@ static double median_control_ns(const struct document_case *c)
     return stats_middle(values, n);
 }
 
-/* From pairs of samples where there are any, since those drift together. */
-static double ratio_to(const struct document_timing *timing, double candidate_p50_ns)
-{
-    return timing->has_ratio_to_candidate ? timing->ratio_to_candidate.value
-                                          : candidate_p50_ns / timing->p50_ns;
-}
-
-static void find_peer(const struct document_case *c, struct store_figures *out)
-{
-    for (size_t i = 0; i < c->n_arms && out->candidate; i++) {
-        const struct document_arm *arm = &c->arms[i];
-        if (arm->role != ROLE_PROVIDER || !store_arm_counts(c, arm))
-            continue;
-        double ratio = ratio_to(&arm->timing, out->candidate->timing.p50_ns);
-        if (ratio > out->peer_ratio) {
-            out->peer_ratio = ratio;
-            out->peer = arm->provider;
-            out->peer_lo = arm->timing.ratio_to_candidate.lo;
-            out->peer_hi = arm->timing.ratio_to_candidate.hi;
-        }
-    }
-}
-
 void store_figures_read(const struct document_case *c, struct store_figures *out)
 {
     *out = (struct store_figures){
@@ -63,5 +40,20 @@ void store_figures_read(const struct document_case *c, struct store_figures *out
         if (arm->role == ROLE_BASELINE && arm->has_timing && arm->has_verify && arm->verify.ok)
             out->baseline_p50_ns = arm->timing.p50_ns;
     }
-    find_peer(c, out);
+    for (size_t i = 0; i < c->n_arms && out->candidate; i++) {
+        const struct document_arm *arm = &c->arms[i];
+        if (arm->role != ROLE_PROVIDER || !store_arm_counts(c, arm))
+            continue;
+        /* From pairs of samples where there are any, since those drift together. */
+        const struct document_timing *timing = &arm->timing;
+        double ratio = timing->has_ratio_to_candidate
+                           ? timing->ratio_to_candidate.value
+                           : out->candidate->timing.p50_ns / timing->p50_ns;
+        if (ratio > out->peer_ratio) {
+            out->peer_ratio = ratio;
+            out->peer = arm->provider;
+            out->peer_lo = timing->ratio_to_candidate.lo;
+            out->peer_hi = timing->ratio_to_candidate.hi;
+        }
+    }
 }

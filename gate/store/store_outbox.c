@@ -7,41 +7,31 @@
 
 #include "gate/base/alloc.h"
 #include "gate/store/store_private.h"
-#include "gate/store/store_rows.h"
 
 static const char *const kinds[OUTBOX_KINDS] = {"run", "library"};
 
 enum gate_status store_outbox_put(struct store *s, const char *server, enum store_outbox_kind kind,
                                   const char *id, int64_t time_ms, struct gate_error *err)
 {
-    const struct store_cell values[] = {
-        store_text("server", server),
-        store_text("kind", kinds[kind]),
-        store_text("id", id),
-        store_integer("time", time_ms),
-    };
-    return store_change(s,
-                        "INSERT INTO outbox (server, kind, id, time_ms, state, reason) "
-                        "VALUES (:server, :kind, :id, :time, 'waiting', '') "
-                        "ON CONFLICT DO UPDATE SET state = 'waiting', reason = ''",
-                        values, 4, NULL, err);
+    return store_change(
+        s,
+        "INSERT INTO outbox (server, kind, id, time_ms, state, reason) "
+        "VALUES (?1, ?2, ?3, ?4, 'waiting', '') "
+        "ON CONFLICT DO UPDATE SET state = 'waiting', reason = ''",
+        CELLS(cell_text(server), cell_text(kinds[kind]), cell_text(id), cell_integer(time_ms)),
+        NULL, err);
 }
 
 enum gate_status store_outbox_settle(struct store *s, const char *server,
                                      const struct store_outbox_entry *entry, const char *reason,
                                      struct gate_error *err)
 {
-    const struct store_cell values[] = {
-        store_text("server", server),
-        store_text("kind", kinds[entry->kind]),
-        store_text("id", entry->id),
-        store_text("reason", reason),
-    };
     return store_change(s,
-                        "UPDATE outbox SET state = iif(:reason IS NULL, 'sent', 'refused'),"
-                        " reason = coalesce(:reason, '') "
-                        "WHERE server = :server AND kind = :kind AND id = :id",
-                        values, 4, NULL, err);
+                        "UPDATE outbox SET state = iif(?4 IS NULL, 'sent', 'refused'),"
+                        " reason = coalesce(?4, '') WHERE server = ?1 AND kind = ?2 AND id = ?3",
+                        CELLS(cell_text(server), cell_text(kinds[entry->kind]),
+                              cell_text(entry->id), cell_text(reason)),
+                        NULL, err);
 }
 
 enum gate_status store_outbox_read(struct store *s, const char *server, enum store_outbox_list list,
@@ -51,15 +41,16 @@ enum gate_status store_outbox_read(struct store *s, const char *server, enum sto
     struct store_outbox_entry *entries = NULL;
     size_t room = 0;
     *n = 0;
-    struct query q = list == OUTBOX_WAITING
-                         ? query_begin(s, "SELECT kind, id FROM outbox "
-                                          "WHERE server = ?1 AND state = 'waiting' "
-                                          "ORDER BY time_ms, kind DESC, id")
-                         : query_begin(s, "SELECT 'run', r.uuid FROM run r WHERE NOT EXISTS"
-                                          " (SELECT 1 FROM outbox o WHERE o.server = ?1"
-                                          "  AND o.kind = 'run' AND o.id = r.uuid) "
-                                          "ORDER BY r.time_ms, r.uuid");
-    bind_text(&q, server);
+    struct query q =
+        query_begin(s,
+                    list == OUTBOX_WAITING ? "SELECT kind, id FROM outbox "
+                                             "WHERE server = ?1 AND state = 'waiting' "
+                                             "ORDER BY time_ms, kind DESC, id"
+                                           : "SELECT 'run', r.uuid FROM run r WHERE NOT EXISTS"
+                                             " (SELECT 1 FROM outbox o WHERE o.server = ?1"
+                                             "  AND o.kind = 'run' AND o.id = r.uuid) "
+                                             "ORDER BY r.time_ms, r.uuid",
+                    CELLS(cell_text(server)));
     while (query_row(&q)) {
         if (*n == room) {
             room = 2 * room + 16;

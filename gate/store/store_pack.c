@@ -54,14 +54,8 @@ static enum gate_status deflate_all(const char *text, size_t len, struct store_p
 enum gate_status store_pack(const char *text, size_t len, struct store_packed *out,
                             struct gate_error *err)
 {
-    enum gate_status status = describe(text, len, out, err);
-    return !status ? deflate_all(text, len, out, err) : status;
-}
-
-/* A head without a name or the like, of the one length that this has. */
-static bool may_be_kept(const unsigned char *gzip, size_t gzip_len, size_t len)
-{
-    return gzip_len >= GZIP_HEAD + GZIP_TAIL && gzip[GZIP_FLAGS_AT] == 0 && gzip_len <= len / 4;
+    TRY(describe(text, len, out, err));
+    return deflate_all(text, len, out, err);
 }
 
 /* The same deflated bytes with zlib's head and tail, for gzip's. */
@@ -86,11 +80,12 @@ static enum gate_status rewrap_gzip(const unsigned char *gzip, size_t gzip_len, 
 enum gate_status store_pack_again(const void *gzip, size_t gzip_len, const char *text, size_t len,
                                   struct store_packed *out, struct gate_error *err)
 {
-    enum gate_status status = describe(text, len, out, err);
-    if (status)
-        return status;
-    return may_be_kept(gzip, gzip_len, len) ? rewrap_gzip(gzip, gzip_len, text, len, out, err)
-                                            : deflate_all(text, len, out, err);
+    TRY(describe(text, len, out, err));
+    /* A head without a name or the like is of the one length that this knows. */
+    bool may_be_kept = gzip_len >= GZIP_HEAD + GZIP_TAIL &&
+                       ((const unsigned char *)gzip)[GZIP_FLAGS_AT] == 0 && gzip_len <= len / 4;
+    return may_be_kept ? rewrap_gzip(gzip, gzip_len, text, len, out, err)
+                       : deflate_all(text, len, out, err);
 }
 
 void store_packed_release(struct store_packed *p)

@@ -8,7 +8,8 @@
 #include <sqlite3.h>
 #include <sys/types.h>
 
-#include "gate/store/store.h"
+#include "gate/store/store_pack.h"
+#include "gate/store/store_rows.h"
 
 #define STORE_STATEMENTS 256 /* a power of two, above the number of statements */
 
@@ -66,29 +67,36 @@ enum gate_status store_check_tables(struct store *s, struct gate_error *err);
 enum gate_status store_create(struct store *s, struct gate_error *err);
 bool store_uses_wal(struct store *s); /* takes no lock */
 
-/*
- * A use of one prepared statement. Columns are bound from the left by bind_*(); the first error
- * sticks in `rc`, so that a chain of binds needs one check: step() returns it.
- */
+/* A use of one prepared statement. */
 struct query {
     sqlite3_stmt *stmt;
-    int rc;
-    int next; /* column of the next bind, 1-based */
+    int rc; /* the first error sticks */
 };
 
-/* `sql` is a constant. It is prepared at its first use, and kept. */
-struct query query_begin(struct store *s, const char *sql);
-void query_end(struct query *q); /* resets, forgets the bound values */
-void bind_int(struct query *q, int64_t value);
-void bind_text(struct query *q, const char *value); /* not copied: must outlive the query */
-void bind_text_or_null(struct query *q, const char *value);
-void bind_positive_or_null(struct query *q, double value); /* 0 means not known: NULL */
-void bind_real(struct query *q, double value);
-void bind_null(struct query *q);
-void bind_id_or_null(struct query *q, int64_t id);              /* 0: NULL */
-void bind_blob(struct query *q, const void *bytes, size_t len); /* not copied */
-int query_step(struct query *q); /* SQLITE_ROW, SQLITE_DONE or an error */
+static inline struct store_cell cell_real(double value) /* NAN: NULL */
+{
+    return (struct store_cell){.kind = STORE_REAL, .real = value};
+}
 
+static inline struct store_cell cell_known(double value) /* 0 and NAN: NULL */
+{
+    return (struct store_cell){.kind = value < 0 || value > 0 ? STORE_REAL : STORE_NULL,
+                               .real = value};
+}
+
+static inline struct store_cell cell_id(int64_t id) /* 0: NULL */
+{
+    return (struct store_cell){.kind = id != 0 ? STORE_INTEGER : STORE_NULL, .integer = id};
+}
+
+static inline struct store_cell cell_bytes(const void *bytes, size_t n)
+{
+    return (struct store_cell){.kind = STORE_BLOB, .integer = (int64_t)n, .text = bytes};
+}
+
+/* `sql` is a constant. It is prepared at its first use, and kept. */
+struct query query_begin(struct store *s, const char *sql, const struct store_cell *values,
+                         size_t n);
 const char *column_text(struct query *q, int column); /* "" for NULL */
 
 static inline int64_t column_int(struct query *q, int column) /* 0 for NULL */
@@ -106,20 +114,19 @@ bool query_row(struct query *q);
 /* Ends a query that reads, wherever it is. */
 enum gate_status query_done(struct store *s, struct query *q, struct gate_error *err);
 
-/*
- * Run a statement that writes, and end it. store_finish() is for one without a result,
- * store_finish_new() for a plain INSERT, whose new id it returns, and store_finish_id() for one
- * with RETURNING id. (With RETURNING in a plain INSERT, SQLite would plan a search for rows that
- * refer to the new one.)
- */
-enum gate_status store_finish(struct store *s, struct query *q, struct gate_error *err);
-enum gate_status store_finish_new(struct store *s, struct query *q, int64_t *id,
-                                  struct gate_error *err);
-enum gate_status store_finish_id(struct store *s, struct query *q, int64_t *id,
+/* Ends one that writes. */
+enum gate_status query_finish(struct store *s, struct query *q, struct gate_error *err);
+/* Runs a statement that writes, within a transaction. */
+enum gate_status store_write(struct store *s, const char *sql, const struct store_cell *values,
+                             size_t n, struct gate_error *err);
+
+/* The document that a column has packed, with its length in the next one. */
+enum gate_status column_document(struct query *q, int column, struct buf *out,
                                  struct gate_error *err);
-/* The id that a query of one column finds; 0: there is none. */
-enum gate_status store_find_id(struct store *s, struct query *q, int64_t *id,
-                               struct gate_error *err);
+
+/* The row of a run, in a transaction; *place_ms is that of its commit. */
+enum gate_status store_put_run_row(struct store *s, const struct document *d, int64_t *run_id,
+                                   int64_t *place_ms, struct gate_error *err);
 
 /*
  * Changes store_state(). Call it in each write that changes the answer of a query. Storing a run

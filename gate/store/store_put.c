@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "gate/store/store_figures.h"
-#include "gate/store/store_pack.h"
-#include "gate/store/store_put_run.h"
 #include "gate/store/store_private.h"
 
 /* One run on its way in. */
@@ -25,33 +23,9 @@ struct put_track {
     bool is_newest; /* no run of the track that is stored is newer than this one */
 };
 
-static void bind_known(struct query *q, double value)
+static struct store_cell cell_count(int64_t count) /* below 0: NULL */
 {
-    bind_positive_or_null(q, isnan(value) ? 0.0 : value);
-}
-
-static void bind_known_count(struct query *q, int64_t count)
-{
-    if (count < 0)
-        bind_null(q);
-    else
-        bind_int(q, count);
-}
-
-/* ---- the document ---- */
-
-static enum gate_status put_document(const struct put *p)
-{
-    const struct store_packed *d = p->packed;
-    struct query q =
-        query_begin(p->store, "INSERT INTO document (run_id, n_bytes, sha256, has_samples, packed) "
-                              "VALUES (?1, ?2, ?3, ?4, ?5)");
-    bind_int(&q, p->run_id);
-    bind_int(&q, (int64_t)d->n_bytes);
-    bind_blob(&q, d->sha256, sizeof d->sha256);
-    bind_int(&q, d->has_samples);
-    bind_blob(&q, d->bytes, d->len);
-    return store_finish(p->store, &q, p->err);
+    return count < 0 ? cell_id(0) : cell_integer(count);
 }
 
 /* ---- a case ---- */
@@ -64,39 +38,30 @@ static bool is_paired(const struct document_case *c)
 static enum gate_status find_track(const struct put *p, const struct document_case *c,
                                    struct put_track *track)
 {
+    const char *device = p->document->device.model;
     *track = (struct put_track){.is_newest = true};
-    struct query q =
-        query_begin(p->store, "SELECT t.id, t.kind = 'paired', (SELECT e.time_ms FROM result e"
-                              " WHERE e.track_id = t.id ORDER BY e.time_ms DESC LIMIT 1) "
-                              "FROM track t WHERE t.case_id = ?1 AND t.device = ?2");
-    bind_text(&q, c->id);
-    bind_text(&q, p->document->device.model);
+    struct query q = query_begin(p->store,
+                                 "SELECT t.id, t.kind = 'paired', (SELECT e.time_ms FROM result e"
+                                 " WHERE e.track_id = t.id ORDER BY e.time_ms DESC LIMIT 1) "
+                                 "FROM track t WHERE t.case_id = ?1 AND t.device = ?2",
+                                 CELLS(cell_text(c->id), cell_text(device)));
     if (query_row(&q)) {
         track->id = column_int(&q, 0);
         track->is_paired = column_int(&q, 1) != 0;
         track->is_newest = p->document->time_ms >= column_int(&q, 2);
     }
-    enum gate_status status = query_done(p->store, &q, p->err);
-    if (status || track->id != 0)
-        return status;
-    q = query_begin(p->store, "INSERT INTO track (case_id, op, dtype, device, kind, n_runs) "
-                              "VALUES (?1, ?2, ?3, ?4, ?5, 0)");
-    bind_text(&q, c->id);
-    bind_text(&q, c->op);
-    bind_text(&q, c->dtype);
-    bind_text(&q, p->document->device.model);
-    bind_text(&q, document_case_is_foreign(c) ? "foreign" : "unpaired");
-    return store_finish_new(p->store, &q, &track->id, p->err);
-}
-
-static enum gate_status count_run(const struct put *p, const struct document_case *c,
-                                  const struct put_track *track)
-{
-    struct query q = query_begin(p->store, "UPDATE track SET n_runs = n_runs + 1,"
-                                           " kind = iif(?2, 'paired', kind) WHERE id = ?1");
-    bind_int(&q, track->id);
-    bind_int(&q, track->is_paired || is_paired(c));
-    return store_finish(p->store, &q, p->err);
+    TRY(query_done(p->store, &q, p->err));
+    if (track->id != 0)
+        return GATE_OK;
+    TRY(store_write(p->store,
+                    "INSERT INTO track (case_id, op, dtype, device, kind, n_runs) "
+                    "VALUES (?1, ?2, ?3, ?4, ?5, 0)",
+                    CELLS(cell_text(c->id), cell_text(c->op), cell_text(c->dtype),
+                          cell_text(device),
+                          cell_text(document_case_is_foreign(c) ? "foreign" : "unpaired")),
+                    p->err));
+    track->id = sqlite3_last_insert_rowid(p->store->db);
+    return GATE_OK;
 }
 
 /* ---- baselines ---- */
@@ -145,13 +110,13 @@ static enum gate_status find_change(const struct put *p, const struct document_c
     *out = (struct change){0};
     if (!c->has_baseline || !track->is_newest)
         return GATE_OK;
-    struct query q =
-        query_begin(p->store, "SELECT e.baseline_ms, e.baseline_stored_ns, r.epoch, r.contract "
-                              "FROM result e INDEXED BY result_baseline_of_track "
-                              "CROSS JOIN run r ON r.id = e.run_id "
-                              "WHERE e.track_id = ?1 AND e.baseline_change IS NOT NULL "
-                              "ORDER BY e.run_id DESC LIMIT 1");
-    bind_int(&q, track->id);
+    struct query q = query_begin(p->store,
+                                 "SELECT e.baseline_ms, e.baseline_stored_ns, r.epoch, r.contract "
+                                 "FROM result e INDEXED BY result_baseline_of_track "
+                                 "CROSS JOIN run r ON r.id = e.run_id "
+                                 "WHERE e.track_id = ?1 AND e.baseline_change IS NOT NULL "
+                                 "ORDER BY e.run_id DESC LIMIT 1",
+                                 CELLS(cell_integer(track->id)));
     if (query_row(&q))
         logged = (struct logged){
             .known = true,
@@ -160,11 +125,11 @@ static enum gate_status find_change(const struct put *p, const struct document_c
             .other_epoch = strcmp(column_text(&q, 2), d->epoch ? d->epoch : ""),
             .other_contract = strcmp(column_text(&q, 3), d->contract),
         };
-    enum gate_status status = query_done(p->store, &q, p->err);
+    TRY(query_done(p->store, &q, p->err));
     bool has_changed = !logged.known || logged.other_contract ||
                        (baseline->time_ms > logged.stored_ms && baseline->p50_ns != logged.p50_ns);
-    if (status || !has_changed)
-        return status;
+    if (!has_changed)
+        return GATE_OK;
     out->kind = kind_of(&logged, baseline);
     out->from_ns = strcmp(out->kind, "first") ? logged.p50_ns : 0;
     return GATE_OK;
@@ -172,114 +137,71 @@ static enum gate_status find_change(const struct put *p, const struct document_c
 
 /* ---- results ---- */
 
-#define PUT_RESULT                                                                                 \
-    "INSERT INTO result (track_id, time_ms, run_id, place_ms, branch, contract, verdict,"          \
-    " control_ns, arm, role, provider, kernel, p50_ns, p50_lo_ns, p50_hi_ns, p10_ns, p90_ns,"      \
-    " tflops, gbps, ceiling, sm_clock_mhz, registers, shared_bytes, spill_bytes, rel_err,"         \
-    " vendor_error, threshold, ratio, ratio_lo, ratio_hi, paired, mde, peer, peer_ratio,"          \
-    " baseline_p50_ns, baseline_ms, baseline_commit, baseline_stored_ns, baseline_change,"         \
-    " baseline_from_ns, reason, peer_lo, peer_hi) "                                                \
-    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,"     \
-    " ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, coalesce(?31, 0), ?32,"          \
-    " coalesce(?33, ''), ?34, ?35, ?36, coalesce(?37, ''), ?38, ?39, ?40, coalesce(?41, ''),"      \
-    " ?42, ?43)"
-
-/* What a case and one arm of it say; NULL: there is none that counts. */
-static struct query begin_result(const struct put *p, const struct document_case *c,
-                                 const struct store_figures *figures,
-                                 const struct document_arm *arm, int64_t track_id, bool is_case)
+/*
+ * A row of what a case and one arm of it say; `arm` NULL: there is none that counts. The case's own
+ * row has a `change`, and the threshold that it was judged by.
+ */
+static enum gate_status put_result(const struct put *p, const struct document_case *c,
+                                   const struct store_figures *figures,
+                                   const struct document_arm *arm, int64_t track_id,
+                                   const struct change *change)
 {
     static const struct document_timing none = {
         .registers = -1, .shared_bytes = -1, .spill_bytes = -1};
     const struct document_timing *t = arm ? &arm->timing : &none;
     const struct document *d = p->document;
-    static const char sql[] = PUT_RESULT;
-    struct query q = query_begin(p->store, sql);
-    bind_int(&q, track_id);
-    bind_int(&q, d->time_ms);
-    bind_int(&q, p->run_id);
-    bind_int(&q, p->place_ms);
-    bind_text(&q, d->git.branch);
-    bind_text(&q, d->contract);
-    bind_text(&q, verdict_name((enum verdict)c->verdict));
-    bind_known(&q, figures->control_ns);
-    bind_int(&q, is_case ? 0 : arm - c->arms + 1);
-    bind_text(&q, is_case || arm->role == ROLE_CANDIDATE ? "candidate" : "provider");
-    bind_text(&q, arm ? arm->provider : "");
-    bind_text(&q, arm ? arm->kernel : "");
-    if (arm) /* it must be known, and the tables refuse a zero */
-        bind_real(&q, isnan(t->p50_ns) ? 0.0 : t->p50_ns);
-    else
-        bind_null(&q);
-    bind_known(&q, t->p50_lo_ns);
-    bind_known(&q, t->p50_hi_ns);
-    bind_known(&q, t->p10_ns);
-    bind_known(&q, t->p90_ns);
-    bind_known(&q, t->tflops);
-    bind_known(&q, t->gbps);
-    bind_known(&q, t->ceiling);
-    bind_known(&q, t->sm_clock_mhz);
-    bind_known_count(&q, t->registers);
-    bind_known_count(&q, t->shared_bytes);
-    bind_known_count(&q, t->spill_bytes);
-    bind_real(&q, arm ? arm->verify.rel_fro : NAN);
-    bind_real(&q, arm ? arm->verify.vendor_ratio : NAN);
-    return q;
-}
-
-/* The row of the case, with the threshold that it was judged by. */
-static enum gate_status put_case_row(const struct put *p, const struct document_case *c,
-                                     const struct store_figures *figures, int64_t track_id,
-                                     const struct change *change)
-{
-    static const struct estimate no_ratio;
-    const struct estimate *ratio = c->has_ratio ? &c->ratio : &no_ratio;
-    struct query q = begin_result(p, c, figures, figures->candidate, track_id, true);
-    bind_known(&q, isnan(c->threshold) ? p->document->policy.threshold : c->threshold);
-    bind_known(&q, ratio->value);
-    bind_known(&q, ratio->lo);
-    bind_known(&q, ratio->hi);
-    bind_int(&q, is_paired(c));
-    bind_known(&q, c->mde);
-    bind_text(&q, figures->peer);
-    bind_known(&q, figures->peer_ratio);
-    bind_known(&q, figures->baseline_p50_ns);
-    bind_id_or_null(&q, c->has_baseline ? c->baseline.time_ms : 0);
-    bind_text(&q, c->has_baseline ? c->baseline.commit : "");
-    bind_known(&q, c->has_baseline ? c->baseline.p50_ns : 0);
-    bind_text_or_null(&q, change->kind);
-    bind_known(&q, change->from_ns);
-    bind_text(&q, c->reason);
-    bind_known(&q, figures->peer_lo);
-    bind_known(&q, figures->peer_hi);
-    return store_finish(p->store, &q, p->err);
-}
-
-static enum gate_status put_other_arms(const struct put *p, const struct document_case *c,
-                                       const struct store_figures *figures, int64_t track_id)
-{
-    enum gate_status status = GATE_OK;
-    for (size_t i = 0; i < c->n_arms && !status; i++) {
-        if (&c->arms[i] == figures->candidate || !store_arm_counts(c, &c->arms[i]))
-            continue;
-        struct query q = begin_result(p, c, figures, &c->arms[i], track_id, false);
-        status = store_finish(p->store, &q, p->err);
+    struct store_cell cells[43] = {
+        cell_integer(track_id), cell_integer(d->time_ms), cell_integer(p->run_id),
+        cell_integer(p->place_ms), cell_text(d->git.branch), cell_text(d->contract),
+        cell_text(verdict_name((enum verdict)c->verdict)), cell_known(figures->control_ns),
+        cell_integer(change ? 0 : arm - c->arms + 1),
+        cell_text(change || arm->role == ROLE_CANDIDATE ? "candidate" : "provider"),
+        cell_text(arm ? arm->provider : ""), cell_text(arm ? arm->kernel : ""),
+        /* The time of an arm must be known, and the tables refuse a zero. */
+        arm ? cell_real(isnan(t->p50_ns) ? 0.0 : t->p50_ns) : cell_text(NULL),
+        cell_known(t->p50_lo_ns), cell_known(t->p50_hi_ns), cell_known(t->p10_ns),
+        cell_known(t->p90_ns), cell_known(t->tflops), cell_known(t->gbps), cell_known(t->ceiling),
+        cell_known(t->sm_clock_mhz), cell_count(t->registers), cell_count(t->shared_bytes),
+        cell_count(t->spill_bytes), cell_real(arm ? arm->verify.rel_fro : NAN),
+        cell_real(arm ? arm->verify.vendor_ratio : NAN)};
+    if (change) {
+        static const struct estimate no_ratio;
+        static const struct document_baseline no_baseline = {.commit = ""};
+        const struct estimate *ratio = c->has_ratio ? &c->ratio : &no_ratio;
+        const struct document_baseline *baseline = c->has_baseline ? &c->baseline : &no_baseline;
+        const struct store_cell of_case[] = {
+            cell_known(isnan(c->threshold) ? d->policy.threshold : c->threshold),
+            cell_known(ratio->value),
+            cell_known(ratio->lo),
+            cell_known(ratio->hi),
+            cell_integer(is_paired(c)),
+            cell_known(c->mde),
+            cell_text(figures->peer),
+            cell_known(figures->peer_ratio),
+            cell_known(figures->baseline_p50_ns),
+            cell_id(baseline->time_ms),
+            cell_text(baseline->commit),
+            cell_known(baseline->p50_ns),
+            cell_text(change->kind),
+            cell_known(change->from_ns),
+            cell_text(c->reason),
+            cell_known(figures->peer_lo),
+            cell_known(figures->peer_hi)};
+        memcpy(&cells[26], of_case, sizeof of_case);
     }
-    return status;
-}
-
-/* Says which case an error is of, and refuses what the tables could not tell apart. */
-static enum gate_status name_case(const struct put *p, const struct document_case *c,
-                                  enum gate_status status)
-{
-    if (!status)
-        return status;
-    int rc = sqlite3_extended_errcode(p->store->db);
-    if (rc == SQLITE_CONSTRAINT_PRIMARYKEY || rc == SQLITE_CONSTRAINT_UNIQUE)
-        return gate_fail(p->err, GATE_IO, "run %s has the case '%s' twice", p->document->uuid,
-                         c->id);
-    gate_fail_context(p->err, "run %s, case '%s'", p->document->uuid, c->id);
-    return status;
+    return store_write(
+        p->store,
+        "INSERT INTO result (track_id, time_ms, run_id, place_ms, branch, contract, verdict,"
+        " control_ns, arm, role, provider, kernel, p50_ns, p50_lo_ns, p50_hi_ns, p10_ns, p90_ns,"
+        " tflops, gbps, ceiling, sm_clock_mhz, registers, shared_bytes, spill_bytes, rel_err,"
+        " vendor_error, threshold, ratio, ratio_lo, ratio_hi, paired, mde, peer, peer_ratio,"
+        " baseline_p50_ns, baseline_ms, baseline_commit, baseline_stored_ns, baseline_change,"
+        " baseline_from_ns, reason, peer_lo, peer_hi) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,"
+        " ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, coalesce(?31, 0), ?32,"
+        " coalesce(?33, ''), ?34, ?35, ?36, coalesce(?37, ''), ?38, ?39, ?40, coalesce(?41, ''),"
+        " ?42, ?43)",
+        cells, sizeof cells / sizeof *cells, p->err);
 }
 
 static enum gate_status put_case(const struct put *p, const struct document_case *c)
@@ -288,14 +210,16 @@ static enum gate_status put_case(const struct put *p, const struct document_case
     struct store_figures figures;
     struct change change;
     store_figures_read(c, &figures);
-    enum gate_status status = find_track(p, c, &track);
-    if (!status)
-        status = find_change(p, c, &track, &change);
-    if (!status)
-        status = put_case_row(p, c, &figures, track.id, &change);
-    if (!status)
-        status = put_other_arms(p, c, &figures, track.id);
-    return name_case(p, c, !status ? count_run(p, c, &track) : status);
+    TRY(find_track(p, c, &track));
+    TRY(find_change(p, c, &track, &change));
+    TRY(put_result(p, c, &figures, figures.candidate, track.id, &change));
+    for (size_t i = 0; i < c->n_arms; i++)
+        if (&c->arms[i] != figures.candidate && store_arm_counts(c, &c->arms[i]))
+            TRY(put_result(p, c, &figures, &c->arms[i], track.id, NULL));
+    return store_write(
+        p->store,
+        "UPDATE track SET n_runs = n_runs + 1, kind = iif(?2, 'paired', kind) WHERE id = ?1",
+        CELLS(cell_integer(track.id), cell_integer(track.is_paired || is_paired(c))), p->err);
 }
 
 /* ---- the whole ---- */
@@ -311,9 +235,7 @@ static bool is_same_content(const struct put *p, struct query *q)
     buf_init(&text, STORE_MAX_DOCUMENT);
     buf_init(&one, 2 * STORE_MAX_DOCUMENT);
     buf_init(&other, 2 * STORE_MAX_DOCUMENT);
-    const void *packed = sqlite3_column_blob(q->stmt, 1);
-    size_t len = (size_t)sqlite3_column_bytes(q->stmt, 1);
-    if (!store_unpack(packed, len, (size_t)column_int(q, 2), &text, &why) &&
+    if (!column_document(q, 1, &text, &why) &&
         document_take(text.data, text.len, &stored, &fault)) {
         document_write(&stored, &one);
         document_write(p->document, &other);
@@ -330,23 +252,42 @@ static bool is_same_content(const struct put *p, struct query *q)
 /* Looks whether the run is there already, and whether it is this document. */
 static enum gate_status find_run(const struct put *p)
 {
-    struct query q = query_begin(
-        p->store, "SELECT t.sha256, t.packed, t.n_bytes FROM run r CROSS JOIN document t "
-                  "ON t.run_id = r.id "
-                  "WHERE r.uuid = ?1");
-    bind_text(&q, p->document->uuid);
-    int rc = query_step(&q);
-    enum gate_status status = GATE_OK;
-    if (rc == SQLITE_ROW) {
+    struct query q = query_begin(p->store,
+                                 "SELECT t.sha256, t.packed, t.n_bytes FROM run r "
+                                 "CROSS JOIN document t ON t.run_id = r.id WHERE r.uuid = ?1",
+                                 CELLS(cell_text(p->document->uuid)));
+    if (query_row(&q)) {
         const void *hash = sqlite3_column_blob(q.stmt, 0);
         bool same = hash && !memcmp(hash, p->packed->sha256, sizeof p->packed->sha256);
         same = same || is_same_content(p, &q);
         *p->outcome = same ? STORE_PUT_EXISTED : STORE_PUT_DIFFERS;
-    } else if (rc != SQLITE_DONE) {
-        status = store_fail(p->store, rc, "read", p->err);
     }
-    query_end(&q);
-    return status;
+    return query_done(p->store, &q, p->err);
+}
+
+static enum gate_status put_cases(const struct put *p)
+{
+    const struct store_packed *packed = p->packed;
+    TRY(store_write(p->store,
+                    "INSERT INTO document (run_id, n_bytes, sha256, has_samples, packed) "
+                    "VALUES (?1, ?2, ?3, ?4, ?5)",
+                    CELLS(cell_integer(p->run_id), cell_integer((int64_t)packed->n_bytes),
+                          cell_bytes(packed->sha256, sizeof packed->sha256),
+                          cell_integer(packed->has_samples),
+                          cell_bytes(packed->bytes, packed->len)),
+                    p->err));
+    for (size_t i = 0; i < p->document->n_cases; i++) {
+        const struct document_case *c = &p->document->cases[i];
+        enum gate_status status = put_case(p, c);
+        int rc = sqlite3_extended_errcode(p->store->db);
+        /* The tables could not tell the two apart. */
+        if (status && (rc == SQLITE_CONSTRAINT_PRIMARYKEY || rc == SQLITE_CONSTRAINT_UNIQUE))
+            return gate_fail(p->err, GATE_IO, "run %s has the case '%s' twice", p->document->uuid,
+                             c->id);
+        if (status)
+            return gate_fail_context(p->err, "run %s, case '%s'", p->document->uuid, c->id);
+    }
+    return store_touch(p->store, p->err);
 }
 
 /* Within a transaction; what it leaves behind when it fails is undone by that. */
@@ -354,19 +295,18 @@ static enum gate_status put_whole(void *context, struct gate_error *err)
 {
     struct put *p = context;
     p->err = err;
-    enum gate_status status = find_run(p);
-    if (status || *p->outcome != STORE_PUT_CREATED)
-        return status;
-    status = store_put_run_row(p->store, p->document, &p->run_id, &p->place_ms, err);
+    TRY(find_run(p));
+    if (*p->outcome != STORE_PUT_CREATED)
+        return GATE_OK;
+    enum gate_status status =
+        store_put_run_row(p->store, p->document, &p->run_id, &p->place_ms, err);
     if (status)
         gate_fail_context(err, "run %s", p->document->uuid);
     else
-        status = put_document(p);
-    for (size_t i = 0; i < p->document->n_cases && !status; i++)
-        status = put_case(p, &p->document->cases[i]);
+        status = put_cases(p);
     if (status && (sqlite3_errcode(p->store->db) & 0xff) == SQLITE_CONSTRAINT)
         *p->outcome = STORE_PUT_REFUSED;
-    return status == GATE_OK ? store_touch(p->store, err) : status;
+    return status;
 }
 
 enum gate_status store_put_packed(struct store *s, const struct document *document,

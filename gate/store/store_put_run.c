@@ -1,42 +1,112 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store_put_run.c: see store_put_run.h. */
-#include "gate/store/store_put_run.h"
+/*
+ * store_put_run.c: the row of a run, and the order of commits: a run is where its commit is,
+ * whenever it was measured.
+ */
+#include "gate/store/store_private.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "gate/base/json.h"
 #include "gate/store/store_figures.h"
-#include "gate/store/store_private.h"
+
+/* ---- the place of its commit; see places.sql ---- */
+
+/* The commit of a run. It is placed again where this tells more of it than was known. */
+static enum gate_status note_measured(struct store *s, const struct document *d, int64_t *id,
+                                      struct gate_error *err)
+{
+    struct query q = query_begin(
+        s,
+        "INSERT INTO revision (commit_id, parent, merge_base, first_ms, place_ms) "
+        "VALUES (?1, ?2, ?3, ?4, -1) ON CONFLICT (commit_id) DO UPDATE SET"
+        " place_ms = iif((parent = '' AND excluded.parent <> '')"
+        "  OR (time_ms IS NULL AND excluded.first_ms < coalesce(first_ms, excluded.first_ms + 1)"
+        "  ), -1, place_ms),"
+        " parent = iif(parent = '', excluded.parent, parent),"
+        " merge_base = iif(merge_base = '', excluded.merge_base, merge_base),"
+        " first_ms = min(coalesce(first_ms, excluded.first_ms), excluded.first_ms) "
+        "RETURNING id",
+        CELLS(cell_text(d->git.commit), cell_text(d->git.parent),
+              cell_text(d->git.merge_base ? d->git.merge_base : ""), cell_integer(d->time_ms)));
+    *id = query_row(&q) ? column_int(&q, 0) : 0;
+    return query_finish(s, &q, err);
+}
+
+static enum gate_status note_first_parents(struct store *s, const struct document_git *git,
+                                           struct gate_error *err)
+{
+    for (size_t i = 0; i < git->n_first_parents; i++) {
+        const struct document_commit *c = &git->first_parents[i];
+        const char *parent = i + 1 < git->n_first_parents ? c[1].commit : i == 0 ? git->parent : "";
+        TRY(store_write(s,
+                        "INSERT INTO revision (commit_id, parent, merge_base, time_ms, place_ms) "
+                        "VALUES (?1, ?2, '', ?3, -1) ON CONFLICT (commit_id) DO UPDATE SET"
+                        " parent = iif(parent = '', excluded.parent, parent),"
+                        " time_ms = coalesce(time_ms, excluded.time_ms), place_ms = -1 "
+                        "WHERE time_ms IS NULL OR (parent = '' AND excluded.parent <> '')",
+                        CELLS(cell_text(c->commit), cell_text(parent), cell_integer(c->time_ms)),
+                        err));
+    }
+    return GATE_OK;
+}
+
+/* Gives places to commits that have none; the runs of each go with it. */
+static enum gate_status move_commits(struct store *s, struct gate_error *err)
+{
+    static const char *const moves[] = {
+        "UPDATE result SET place_ms = ?2 WHERE run_id IN (SELECT id FROM run WHERE"
+        " revision_id = ?1 AND place_ms <> ?2)",
+        "UPDATE run SET place_ms = ?2 WHERE revision_id = ?1 AND place_ms <> ?2",
+    };
+    struct buf moved; /* pairs of a commit and its place */
+    buf_init(&moved, STORE_MAX_DOCUMENT);
+    struct query q = query_begin(s, store_script("places.sql"), NULL, 0);
+    while (query_row(&q)) {
+        const int64_t pair[2] = {column_int(&q, 0), column_int(&q, 1)};
+        buf_append(&moved, pair, sizeof pair);
+    }
+    enum gate_status status = query_done(s, &q, err);
+    if (!status && moved.failed)
+        status = gate_fail(err, GATE_INTERNAL, "out of memory");
+    for (size_t at = 0; at < moved.len && !status; at += 2 * sizeof(int64_t)) {
+        const int64_t *pair = (const void *)(moved.data + at);
+        for (size_t i = 0; i < 2 && !status; i++)
+            status =
+                store_write(s, moves[i], CELLS(cell_integer(pair[0]), cell_integer(pair[1])), err);
+    }
+    buf_release(&moved);
+    return status;
+}
+
+/*
+ * Notes a document's commit and its first parents, and moves what was stored of them where the
+ * history says now. *revision_id is 0 outside of a repository, where *place_ms is the run's time.
+ */
+static enum gate_status place(struct store *s, const struct document *document,
+                              int64_t *revision_id, int64_t *place_ms, struct gate_error *err)
+{
+    *revision_id = 0;
+    *place_ms = document->time_ms;
+    if (document->git.commit[0] == '\0')
+        return GATE_OK;
+    TRY(note_measured(s, document, revision_id, err));
+    TRY(note_first_parents(s, &document->git, err));
+    TRY(move_commits(s, err));
+    struct query q = query_begin(s, "SELECT place_ms FROM revision WHERE id = ?1",
+                                 CELLS(cell_integer(*revision_id)));
+    *place_ms = query_row(&q) ? column_int(&q, 0) : 0;
+    return query_done(s, &q, err);
+}
+
+/* ---- the row ---- */
 
 /* `who` is user@host. */
 static const char *host_of(const struct document *d)
 {
     const char *at = d->who ? strrchr(d->who, '@') : NULL;
     return at ? at + 1 : "";
-}
-
-/* What all cases of a run say together. */
-static void bind_means(struct query *q, const struct document *d)
-{
-    struct store_figures figures;
-    double control = 0, vendor = 0;
-    int64_t n_control = 0, n_vendor = 0;
-    for (size_t i = 0; i < d->n_cases; i++) {
-        store_figures_read(&d->cases[i], &figures);
-        if (figures.control_ns > 0) {
-            control += log(figures.control_ns);
-            n_control++;
-        }
-        if (figures.peer_ratio > 0) {
-            vendor += log(figures.peer_ratio);
-            n_vendor++;
-        }
-    }
-    bind_positive_or_null(q, n_control > 0 ? exp(control / (double)n_control) : 0);
-    bind_real(q, d->control_drift);
-    bind_positive_or_null(q, n_vendor > 0 ? exp(vendor / (double)n_vendor) : 0);
-    bind_int(q, n_vendor);
 }
 
 /* What a document does not say is -1. */
@@ -149,73 +219,70 @@ static void write_calibration(const struct document *d, struct buf *out)
     buf_puts(out, "]}");
 }
 
-/* A machine is its GPU, since a runner in a container may have a new name each time; a CPU is its
- * host. */
-static void bind_run(const struct document *d, struct query *q, int64_t revision_id)
+static struct store_cell cell_mean(double sum_of_logs, int64_t n)
 {
-    const char *gpu = d->device.uuid ? d->device.uuid : "";
-    int64_t n_verdicts[VERDICT_COUNT] = {0};
-    for (size_t i = 0; i < d->n_cases; i++)
-        n_verdicts[d->cases[i].verdict]++;
-    bind_text(q, d->uuid);
-    bind_int(q, d->time_ms);
-    bind_id_or_null(q, revision_id);
-    bind_text(q, d->git.branch);
-    bind_text(q, d->git.subject);
-    bind_text(q, d->git.author ? d->git.author : "");
-    bind_int(q, d->git.dirty);
-    bind_text(q, d->suite);
-    bind_text(q, d->device.model);
-    bind_text(q, d->device.name);
-    bind_text(q, host_of(d));
-    bind_text(q, gpu);
-    bind_text(q, gpu[0] != '\0' ? gpu : host_of(d));
-    bind_text(q, d->contract);
-    bind_text(q, d->epoch ? d->epoch : "");
-    bind_text(q, verdict_name((enum verdict)d->verdict));
-    bind_int(q, d->exit_code);
-    bind_int(q, (int64_t)d->n_cases);
-    for (int i = 0; i < VERDICT_COUNT; i++)
-        bind_int(q, n_verdicts[i]);
-    bind_means(q, d);
-}
-
-static void bind_json(struct query *q, const struct buf *text)
-{
-    bind_text_or_null(q, text->len > 0 ? text->data : NULL);
+    return cell_known(n > 0 ? exp(sum_of_logs / (double)n) : 0);
 }
 
 enum gate_status store_put_run_row(struct store *s, const struct document *d, int64_t *run_id,
                                    int64_t *place_ms, struct gate_error *err)
 {
-    int64_t revision_id = 0;
+    /* A machine is its GPU, since a runner in a container may have a new name each time; a CPU is
+     * its host. */
+    const char *gpu = d->device.uuid ? d->device.uuid : "", *host = host_of(d);
+    int64_t revision_id = 0, n[VERDICT_COUNT] = {0}, n_control = 0, n_vendor = 0;
+    double control = 0, vendor = 0;
     struct buf covered, calibration;
-    enum gate_status status = store_place(s, d, &revision_id, place_ms, err);
-    if (status)
-        return status;
+    TRY(place(s, d, &revision_id, place_ms, err));
+    for (size_t i = 0; i < d->n_cases; i++) {
+        struct store_figures figures;
+        store_figures_read(&d->cases[i], &figures);
+        n[d->cases[i].verdict]++;
+        if (figures.control_ns > 0) {
+            control += log(figures.control_ns);
+            n_control++;
+        }
+        if (figures.peer_ratio > 0) {
+            vendor += log(figures.peer_ratio);
+            n_vendor++;
+        }
+    }
     buf_init(&covered, STORE_MAX_DOCUMENT);
     buf_init(&calibration, STORE_MAX_DOCUMENT);
     write_covered(d, &covered);
     write_calibration(d, &calibration);
-    struct query q = query_begin(
-        s, "INSERT INTO run (uuid, time_ms, revision_id, branch, subject, author, dirty,"
-           " suite, device, device_name, host, gpu, machine, contract, epoch, verdict,"
-           " exit_code, n_cases, n_pass, n_regression, n_improvement, n_wrong,"
-           " n_no_verdict, n_environment, control_ns, control_drift, vendor_ratio,"
-           " n_vendor, covered, calibration, place_ms, change, job) "
-           "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,"
-           " ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31,"
-           " ?32, ?33)");
-    bind_run(d, &q, revision_id);
-    bind_json(&q, &covered);
-    bind_json(&q, &calibration);
-    bind_int(&q, *place_ms);
-    bind_text(&q, d->git.change ? d->git.change : "");
-    bind_text(&q, d->git.job ? d->git.job : "");
-    if (covered.failed || calibration.failed)
-        status = gate_fail(err, GATE_INTERNAL, "out of memory");
-    else
-        status = store_finish_new(s, &q, run_id, err);
+    enum gate_status status =
+        covered.failed || calibration.failed
+            ? gate_fail(err, GATE_INTERNAL, "out of memory")
+            : store_write(
+                  s,
+                  "INSERT INTO run (uuid, time_ms, revision_id, branch, subject, author, dirty,"
+                  " suite, device, device_name, host, gpu, machine, contract, epoch, verdict,"
+                  " exit_code, n_cases, n_pass, n_regression, n_improvement, n_wrong,"
+                  " n_no_verdict, n_environment, control_ns, control_drift, vendor_ratio,"
+                  " n_vendor, covered, calibration, place_ms, change, job) "
+                  "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,"
+                  " ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31,"
+                  " ?32, ?33)",
+                  CELLS(cell_text(d->uuid), cell_integer(d->time_ms), cell_id(revision_id),
+                        cell_text(d->git.branch), cell_text(d->git.subject),
+                        cell_text(d->git.author ? d->git.author : ""), cell_integer(d->git.dirty),
+                        cell_text(d->suite), cell_text(d->device.model), cell_text(d->device.name),
+                        cell_text(host), cell_text(gpu), cell_text(gpu[0] != '\0' ? gpu : host),
+                        cell_text(d->contract), cell_text(d->epoch ? d->epoch : ""),
+                        cell_text(verdict_name((enum verdict)d->verdict)),
+                        cell_integer(d->exit_code), cell_integer((int64_t)d->n_cases),
+                        cell_integer(n[VERDICT_PASS]), cell_integer(n[VERDICT_REGRESSION]),
+                        cell_integer(n[VERDICT_IMPROVEMENT]), cell_integer(n[VERDICT_WRONG]),
+                        cell_integer(n[VERDICT_NO_VERDICT]), cell_integer(n[VERDICT_ENVIRONMENT]),
+                        cell_mean(control, n_control), cell_real(d->control_drift),
+                        cell_mean(vendor, n_vendor), cell_integer(n_vendor),
+                        cell_text(covered.len > 0 ? covered.data : NULL),
+                        cell_text(calibration.len > 0 ? calibration.data : NULL),
+                        cell_integer(*place_ms), cell_text(d->git.change ? d->git.change : ""),
+                        cell_text(d->git.job ? d->git.job : "")),
+                  err);
+    *run_id = sqlite3_last_insert_rowid(s->db);
     buf_release(&covered);
     buf_release(&calibration);
     return status;

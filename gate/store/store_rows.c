@@ -1,11 +1,100 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store_rows.c: see store_rows.h. */
-#include "gate/store/store_rows.h"
+/* store_rows.c: statements and their rows; see store_rows.h and store_private.h. */
+#include "gate/store/store_private.h"
 
 #include <string.h>
 
 #include "gate/report/report_units.h"
-#include "gate/store/store_private.h"
+
+static int bind_cell(struct query *q, int at, const struct store_cell *value)
+{
+    switch (value->kind) {
+    case STORE_INTEGER:
+        return sqlite3_bind_int64(q->stmt, at, value->integer);
+    case STORE_REAL:
+        return sqlite3_bind_double(q->stmt, at, value->real);
+    case STORE_TEXT:
+        return sqlite3_bind_text(q->stmt, at, value->text, -1, SQLITE_STATIC);
+    case STORE_BLOB:
+        return sqlite3_bind_blob(q->stmt, at, value->text, (int)value->integer, SQLITE_STATIC);
+    default:
+        return sqlite3_bind_null(q->stmt, at);
+    }
+}
+
+/* ---- statements ---- */
+
+struct query query_begin(struct store *s, const char *sql, const struct store_cell *values,
+                         size_t n)
+{
+    size_t at = ((uintptr_t)sql >> 3) % STORE_STATEMENTS;
+    struct query q = {.rc = SQLITE_OK};
+    while (s->statements[at].sql && s->statements[at].sql != sql)
+        at = (at + 1) % STORE_STATEMENTS;
+    if (!s->statements[at].sql) {
+        q.rc = sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT,
+                                  &s->statements[at].stmt, NULL);
+        if (q.rc == SQLITE_OK)
+            s->statements[at].sql = sql;
+    }
+    q.stmt = s->statements[at].stmt;
+    for (size_t i = 0; i < n && q.rc == SQLITE_OK; i++)
+        q.rc = bind_cell(&q, (int)i + 1, &values[i]);
+    return q;
+}
+
+const char *column_text(struct query *q, int column)
+{
+    const unsigned char *text = sqlite3_column_text(q->stmt, column);
+    return text ? (const char *)text : "";
+}
+
+bool query_row(struct query *q)
+{
+    if (q->rc == SQLITE_OK || q->rc == SQLITE_ROW)
+        q->rc = sqlite3_step(q->stmt);
+    return q->rc == SQLITE_ROW;
+}
+
+/* Resets it, and forgets the bound values. */
+static enum gate_status end(struct store *s, struct query *q, const char *doing,
+                            struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    if (q->rc != SQLITE_OK && q->rc != SQLITE_ROW && q->rc != SQLITE_DONE)
+        status = store_fail(s, q->rc, doing, err);
+    if (q->stmt) {
+        sqlite3_reset(q->stmt);
+        sqlite3_clear_bindings(q->stmt);
+    }
+    return status;
+}
+
+enum gate_status query_done(struct store *s, struct query *q, struct gate_error *err)
+{
+    return end(s, q, "read", err);
+}
+
+enum gate_status query_finish(struct store *s, struct query *q, struct gate_error *err)
+{
+    while (query_row(q))
+        ;
+    return end(s, q, "write to", err);
+}
+
+enum gate_status store_write(struct store *s, const char *sql, const struct store_cell *values,
+                             size_t n, struct gate_error *err)
+{
+    struct query q = query_begin(s, sql, values, n);
+    return query_finish(s, &q, err);
+}
+
+enum gate_status store_touch(struct store *s, struct gate_error *err)
+{
+    return store_write(s, "UPDATE meta SET value = value + 1 WHERE key = 'n_writes'", NULL, 0, err);
+}
+
+/* ---- rows ---- */
 
 const struct store_cell *store_cell_of(const struct store_row *row, const char *name)
 {
@@ -27,16 +116,6 @@ int64_t store_integer_of(const struct store_row *row, const char *name)
     return store_cell_of(row, name)->integer;
 }
 
-struct store_cell store_text(const char *name, const char *text)
-{
-    return (struct store_cell){.name = name, .kind = text ? STORE_TEXT : STORE_NULL, .text = text};
-}
-
-struct store_cell store_integer(const char *name, int64_t value)
-{
-    return (struct store_cell){.name = name, .kind = STORE_INTEGER, .integer = value};
-}
-
 static struct store_cell read_cell(struct query *q, int column)
 {
     int type = sqlite3_column_type(q->stmt, column);
@@ -52,26 +131,10 @@ static struct store_cell read_cell(struct query *q, int column)
     };
 }
 
-static int bind_cell(struct query *q, int at, const struct store_cell *value)
-{
-    switch (value->kind) {
-    case STORE_INTEGER:
-        return sqlite3_bind_int64(q->stmt, at, value->integer);
-    case STORE_REAL:
-        return sqlite3_bind_double(q->stmt, at, value->real);
-    case STORE_TEXT:
-        return sqlite3_bind_text(q->stmt, at, value->text, -1, SQLITE_STATIC);
-    case STORE_BLOB:
-        return sqlite3_bind_blob(q->stmt, at, value->text, (int)value->integer, SQLITE_STATIC);
-    default:
-        return sqlite3_bind_null(q->stmt, at);
-    }
-}
-
 enum gate_status store_select(struct store *s, const char *sql, store_value_fn value,
                               store_cells_fn fn, void *context, struct gate_error *err)
 {
-    struct query q = query_begin(s, sql);
+    struct query q = query_begin(s, sql, NULL, 0);
     int n = q.stmt ? sqlite3_bind_parameter_count(q.stmt) : 0;
     for (int at = 1; at <= n && q.rc == SQLITE_OK; at++) {
         const char *name = sqlite3_bind_parameter_name(q.stmt, at);
@@ -97,44 +160,34 @@ enum gate_status store_select(struct store *s, const char *sql, store_value_fn v
 
 struct change_call {
     struct store *store;
-    struct query query;
-    int n_changed;
+    const char *sql;
+    const struct store_cell *values;
+    size_t n;
 };
 
 static enum gate_status change(void *context, struct gate_error *err)
 {
-    struct change_call *c = context;
-    enum gate_status status = store_finish(c->store, &c->query, err);
-    c->n_changed = status ? 0 : sqlite3_changes(c->store->db);
-    return status;
+    const struct change_call *c = context;
+    return store_write(c->store, c->sql, c->values, c->n, err);
 }
 
 enum gate_status store_change(struct store *s, const char *sql, const struct store_cell *values,
                               size_t n, int *n_changed, struct gate_error *err)
 {
-    struct change_call call = {.store = s, .query = query_begin(s, sql)};
-    struct query *q = &call.query;
-    const struct store_row row = {values, (int)n};
-    int n_bound = q->stmt ? sqlite3_bind_parameter_count(q->stmt) : 0;
-    for (int at = 1; at <= n_bound && q->rc == SQLITE_OK; at++)
-        q->rc = bind_cell(q, at, store_cell_of(&row, sqlite3_bind_parameter_name(q->stmt, at) + 1));
+    struct change_call call = {s, sql, values, n};
     enum gate_status status = store_atomically(s, change, &call, err);
-    query_end(q);
     if (n_changed)
-        *n_changed = call.n_changed;
+        *n_changed = status ? 0 : sqlite3_changes(s->db);
     return status;
 }
 
 enum gate_status store_put_mark(struct store *s, const char *kind, const char *target,
                                 struct store_cell value, struct gate_error *err)
 {
-    value.name = "value";
-    const struct store_cell values[] = {store_text("kind", kind), store_text("target", target),
-                                        value};
     return store_change(s,
-                        "INSERT INTO meta (key, value) VALUES (:kind || ' ' || :target, :value) "
+                        "INSERT INTO meta (key, value) VALUES (?1 || ' ' || ?2, ?3) "
                         "ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-                        values, 3, NULL, err);
+                        CELLS(cell_text(kind), cell_text(target), value), NULL, err);
 }
 
 /* ---- functions for statements ---- */

@@ -19,8 +19,21 @@ struct store_cell {
     const char *text;
 };
 
-struct store_cell store_text(const char *name, const char *text); /* NULL: NULL */
-struct store_cell store_integer(const char *name, int64_t value);
+/* Cells to bind. Texts and bytes are not copied: they must outlive the query. */
+static inline struct store_cell cell_integer(int64_t value)
+{
+    return (struct store_cell){.kind = STORE_INTEGER, .integer = value};
+}
+
+static inline struct store_cell cell_text(const char *text) /* NULL: NULL */
+{
+    return (struct store_cell){.kind = text ? STORE_TEXT : STORE_NULL, .text = text};
+}
+
+/* Values of ?1, ?2 and so on. */
+#define CELLS(...)                                                                                 \
+    (const struct store_cell[]){__VA_ARGS__},                                                      \
+        sizeof((const struct store_cell[]){__VA_ARGS__}) / sizeof(struct store_cell)
 
 struct store_row {
     const struct store_cell *cells;
@@ -43,8 +56,8 @@ enum gate_status store_select(struct store *s, const char *sql, store_value_fn v
                               store_cells_fn fn, void *context, struct gate_error *err);
 
 /*
- * Runs a statement that changes something, whose :names are among n values, in a write of its own
- * or as a part of the batch that is open. *n_changed, unless NULL: how many rows.
+ * Runs a statement that changes something, in a write of its own or as a part of the batch that is
+ * open. *n_changed, unless NULL: how many rows.
  */
 enum gate_status store_change(struct store *s, const char *sql, const struct store_cell *values,
                               size_t n, int *n_changed, struct gate_error *err);

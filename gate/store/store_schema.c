@@ -64,18 +64,6 @@ static int ask_for_wal(struct store *s, const char *pragma, bool *wal)
     return rc;
 }
 
-static enum gate_status use_wal(struct store *s, struct gate_error *err)
-{
-    bool wal;
-    int rc = ask_for_wal(s, "PRAGMA journal_mode = WAL", &wal);
-    if (rc != SQLITE_OK)
-        return store_fail(s, rc, "write to", err);
-    if (!wal)
-        return gate_fail(err, GATE_IO,
-                         "cannot keep '%s' in WAL mode: put it on a local file system", s->path);
-    return GATE_OK;
-}
-
 bool store_uses_wal(struct store *s)
 {
     bool wal;
@@ -121,24 +109,10 @@ static enum gate_status run_scripts(struct store *s, const char *const *names, c
     return status;
 }
 
-static enum gate_status check_references(struct store *s, struct gate_error *err)
-{
-    int64_t n = 0;
-    int rc = store_pragma(s->db, "SELECT count(*) FROM pragma_foreign_key_check", &n);
-    if (rc != SQLITE_OK)
-        return store_fail(s, rc, "open", err);
-    if (n == 0)
-        return GATE_OK;
-    return gate_fail(err, GATE_IO,
-                     "cannot bring '%s' up to date: %lld rows point at nothing; it stays as it is: "
-                     "restore it from a backup, or ask the program that wrote it to check it",
-                     s->path, (long long)n);
-}
-
 /* In a transaction: another process may have done it since the file was looked at. */
 static enum gate_status bring_up(struct store *s, struct gate_error *err)
 {
-    int64_t version = 0, application = 0;
+    int64_t version = 0, application = 0, n_lost = 0;
     int rc = store_pragma(s->db, "PRAGMA user_version", &version);
     if (rc == SQLITE_OK)
         rc = store_pragma(s->db, "PRAGMA application_id", &application);
@@ -146,13 +120,22 @@ static enum gate_status bring_up(struct store *s, struct gate_error *err)
         return store_fail(s, rc, "open", err);
     if (version == 0 && application == 0)
         return run_scripts(s, new_file, "create the tables of", err);
-    enum gate_status status = store_identify(s, &version, err);
-    while (version < STORE_SCHEMA_VERSION && !status) {
-        status = run_scripts(s, upgrades[version], "bring up to date", err);
-        if (!status && store_pragma(s->db, "PRAGMA user_version", &version) != SQLITE_OK)
-            status = store_fail(s, sqlite3_errcode(s->db), "bring up to date", err);
+    TRY(store_identify(s, &version, err));
+    while (rc == SQLITE_OK && version < STORE_SCHEMA_VERSION) {
+        TRY(run_scripts(s, upgrades[version], "bring up to date", err));
+        rc = store_pragma(s->db, "PRAGMA user_version", &version);
     }
-    return !status ? check_references(s, err) : status;
+    if (rc == SQLITE_OK)
+        rc = store_pragma(s->db, "SELECT count(*) FROM pragma_foreign_key_check", &n_lost);
+    if (rc != SQLITE_OK)
+        return store_fail(s, rc, "bring up to date", err);
+    return n_lost == 0
+               ? GATE_OK
+               : gate_fail(err, GATE_IO,
+                           "cannot bring '%s' up to date: %lld rows point at nothing; it stays as "
+                           "it is: restore it from a backup, or ask the program that wrote it to "
+                           "check it",
+                           s->path, (long long)n_lost);
 }
 
 /*
@@ -161,10 +144,8 @@ static enum gate_status bring_up(struct store *s, struct gate_error *err)
  */
 static enum gate_status bring_up_whole(struct store *s, struct gate_error *err)
 {
-    enum gate_status status = store_execute(s, "BEGIN IMMEDIATE", "write to", err);
-    if (status)
-        return status;
-    status = bring_up(s, err);
+    TRY(store_execute(s, "BEGIN IMMEDIATE", "write to", err));
+    enum gate_status status = bring_up(s, err);
     if (!status)
         status = store_execute(s, "COMMIT", "write to", err);
     if (status)
@@ -189,10 +170,8 @@ static enum gate_status keep_old(struct store *s, int64_t version, char path[MAX
 static enum gate_status upgrade(struct store *s, int64_t version, struct gate_error *err)
 {
     char copy[MAX_PATH];
-    enum gate_status status = keep_old(s, version, copy, err);
-    if (status)
-        return status;
-    status =
+    TRY(keep_old(s, version, copy, err));
+    enum gate_status status =
         store_execute(s, "PRAGMA foreign_keys = OFF; PRAGMA legacy_alter_table = ON", "open", err);
     if (!status)
         status = bring_up_whole(s, err);
@@ -206,10 +185,16 @@ static enum gate_status upgrade(struct store *s, int64_t version, struct gate_er
 enum gate_status store_create(struct store *s, struct gate_error *err)
 {
     int64_t version = 0;
+    bool wal;
     int rc = store_pragma(s->db, "PRAGMA user_version", &version);
     if (rc != SQLITE_OK)
         return store_fail(s, rc, "open", err);
     bool is_old = version > 0 && version < STORE_SCHEMA_VERSION;
-    enum gate_status status = is_old ? upgrade(s, version, err) : bring_up_whole(s, err);
-    return !status ? use_wal(s, err) : status;
+    TRY(is_old ? upgrade(s, version, err) : bring_up_whole(s, err));
+    rc = ask_for_wal(s, "PRAGMA journal_mode = WAL", &wal);
+    if (rc != SQLITE_OK)
+        return store_fail(s, rc, "write to", err);
+    return wal ? GATE_OK
+               : gate_fail(err, GATE_IO,
+                           "cannot keep '%s' in WAL mode: put it on a local file system", s->path);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store_thin.c: drops raw samples from old documents; see store_care.h. */
 #include "gate/store/store_care.h"
-#include "gate/store/store_pack.h"
 #include "gate/store/store_private.h"
 
 #include "gate/document/document.h"
@@ -17,14 +16,6 @@ struct thin {
     struct gate_error *err;
 };
 
-static void drop_samples(struct document *d)
-{
-    for (size_t i = 0; i < d->n_cases; i++) {
-        for (size_t k = 0; k < d->cases[i].n_arms; k++)
-            d->cases[i].arms[k].timing.samples_ns = NULL;
-    }
-}
-
 static enum gate_status write_thinned(struct thin *t, const struct document *document)
 {
     struct store_packed packed;
@@ -32,19 +23,16 @@ static enum gate_status write_thinned(struct thin *t, const struct document *doc
     document_write(document, &t->text);
     if (t->text.failed)
         return gate_fail(t->err, GATE_INTERNAL, "out of memory");
-    enum gate_status status = store_pack(t->text.data, t->text.len, &packed, t->err);
-    if (status)
-        return status;
-    struct query q = query_begin(
-        t->store, "UPDATE document SET n_bytes = ?2, has_samples = 0, thinned_ms = ?3, packed = ?4 "
-                  "WHERE run_id = ?1");
-    bind_int(&q, t->run_id);
-    bind_int(&q, (int64_t)packed.n_bytes);
-    bind_int(&q, t->now_ms);
-    bind_blob(&q, packed.bytes, packed.len);
-    status = store_finish(t->store, &q, t->err);
+    TRY(store_pack(t->text.data, t->text.len, &packed, t->err));
+    enum gate_status status = store_write(
+        t->store,
+        "UPDATE document SET n_bytes = ?2, has_samples = 0, thinned_ms = ?3, packed = ?4 "
+        "WHERE run_id = ?1",
+        CELLS(cell_integer(t->run_id), cell_integer((int64_t)packed.n_bytes),
+              cell_integer(t->now_ms), cell_bytes(packed.bytes, packed.len)),
+        t->err);
     store_packed_release(&packed);
-    return !status ? store_touch(t->store, t->err) : status;
+    return status ? status : store_touch(t->store, t->err);
 }
 
 /* One document, within a write. */
@@ -58,25 +46,21 @@ static enum gate_status thin_one(void *context, struct gate_error *err)
         "SELECT t.run_id, t.packed, t.n_bytes "
         "FROM document t INDEXED BY document_with_samples "
         "CROSS JOIN run r ON r.id = t.run_id "
-        "WHERE t.has_samples = 1 AND t.run_id > ?2 AND r.time_ms < ?1 ORDER BY t.run_id LIMIT 1");
-    bind_int(&q, t->before_ms);
-    bind_int(&q, t->run_id);
+        "WHERE t.has_samples = 1 AND t.run_id > ?2 AND r.time_ms < ?1 ORDER BY t.run_id LIMIT 1",
+        CELLS(cell_integer(t->before_ms), cell_integer(t->run_id)));
     enum gate_status status = GATE_OK;
     t->found = query_row(&q);
     if (t->found) {
-        const void *packed = sqlite3_column_blob(q.stmt, 1);
-        size_t len = (size_t)sqlite3_column_bytes(q.stmt, 1);
         t->run_id = column_int(&q, 0);
-        buf_clear(&t->text);
-        status = store_unpack(packed, len, (size_t)column_int(&q, 2), &t->text, err);
+        status = column_document(&q, 1, &t->text, err);
     }
     enum gate_status done = query_done(t->store, &q, status ? NULL : err);
     if (status || done || !t->found)
         return status ? status : done;
-    status = document_parse("a stored run", 1, t->text.data, t->text.len, GATE_IO, &document, err);
-    if (status)
-        return status;
-    drop_samples(&document);
+    TRY(document_parse("a stored run", 1, t->text.data, t->text.len, GATE_IO, &document, err));
+    for (size_t i = 0; i < document.n_cases; i++)
+        for (size_t k = 0; k < document.cases[i].n_arms; k++)
+            document.cases[i].arms[k].timing.samples_ns = NULL;
     document.thinned_ms = t->now_ms;
     status = write_thinned(t, &document);
     document_release(&document);

@@ -6,36 +6,27 @@
 #include <string.h>
 
 #include "gate/store/store_private.h"
-#include "gate/store/store_rows.h"
 
 enum gate_status store_put_token(struct store *s, const struct store_token *token,
                                  struct gate_error *err)
 {
-    struct store_cell values[] = {
-        store_text("id", token->id),
-        store_text("name", token->name),
-        store_integer("scopes", token->scopes),
-        store_integer("created", token->created_ms),
-        store_integer("expires", token->expires_ms),
-        {.name = "digest",
-         .kind = STORE_BLOB,
-         .integer = TOKEN_DIGEST_BYTES,
-         .text = (const char *)token->digest},
-    };
     return store_change(s,
                         "INSERT INTO token (id, name, scopes, digest, created_ms, expires_ms) "
-                        "VALUES (:id, :name, :scopes, :digest, :created, nullif(:expires, 0))",
-                        values, 6, NULL, err);
+                        "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                        CELLS(cell_text(token->id), cell_text(token->name),
+                              cell_integer(token->scopes),
+                              cell_bytes(token->digest, TOKEN_DIGEST_BYTES),
+                              cell_integer(token->created_ms), cell_id(token->expires_ms)),
+                        NULL, err);
 }
 
 enum gate_status store_revoke_token(struct store *s, const char *id, int64_t now_ms, bool *found,
                                     struct gate_error *err)
 {
     int n_changed;
-    const struct store_cell values[] = {store_text("id", id), store_integer("now", now_ms)};
     enum gate_status status =
-        store_change(s, "UPDATE token SET revoked_ms = :now WHERE id = :id AND revoked_ms IS NULL",
-                     values, 2, &n_changed, err);
+        store_change(s, "UPDATE token SET revoked_ms = ?2 WHERE id = ?1 AND revoked_ms IS NULL",
+                     CELLS(cell_text(id), cell_integer(now_ms)), &n_changed, err);
     *found = n_changed > 0;
     return status;
 }
@@ -43,20 +34,18 @@ enum gate_status store_revoke_token(struct store *s, const char *id, int64_t now
 enum gate_status store_touch_token(struct store *s, const char *id, int64_t now_ms,
                                    struct gate_error *err)
 {
-    const struct store_cell values[] = {store_text("id", id), store_integer("now", now_ms)};
     return store_change(s,
-                        "UPDATE token SET last_used_ms = :now "
-                        "WHERE id = :id AND (last_used_ms IS NULL OR last_used_ms < :now)",
-                        values, 2, NULL, err);
+                        "UPDATE token SET last_used_ms = ?2 "
+                        "WHERE id = ?1 AND (last_used_ms IS NULL OR last_used_ms < ?2)",
+                        CELLS(cell_text(id), cell_integer(now_ms)), NULL, err);
 }
 
 enum gate_status store_expire_tokens(struct store *s, int64_t now_ms, struct gate_error *err)
 {
-    const struct store_cell values[] = {store_integer("now", now_ms)};
     return store_change(s,
                         "UPDATE token SET revoked_ms = expires_ms "
-                        "WHERE expires_ms <= :now AND revoked_ms IS NULL",
-                        values, 1, NULL, err);
+                        "WHERE expires_ms <= ?1 AND revoked_ms IS NULL",
+                        CELLS(cell_integer(now_ms)), NULL, err);
 }
 
 /* ---- reading ---- */
@@ -82,8 +71,7 @@ static void read_token(struct query *q, struct store_token *t)
 enum gate_status store_find_token(struct store *s, const char *id, struct store_token *out,
                                   bool *found, struct gate_error *err)
 {
-    struct query q = query_begin(s, TOKENS "WHERE id = ?1");
-    bind_text(&q, id);
+    struct query q = query_begin(s, TOKENS "WHERE id = ?1", CELLS(cell_text(id)));
     *found = query_row(&q);
     if (*found)
         read_token(&q, out);
@@ -94,7 +82,7 @@ enum gate_status store_tokens(struct store *s, store_token_fn fn, void *context,
                               struct gate_error *err)
 {
     struct store_token token;
-    struct query q = query_begin(s, TOKENS "ORDER BY created_ms, id");
+    struct query q = query_begin(s, TOKENS "ORDER BY created_ms, id", NULL, 0);
     while (query_row(&q)) {
         read_token(&q, &token);
         if (!fn(context, &token))

@@ -33,11 +33,11 @@ static enum gate_status read_track(struct store *s, const struct store_trend_que
                                    struct store_trend_result *out, struct gate_error *err)
 {
     struct query q =
-        query_begin(s, "SELECT t.id, (SELECT e.threshold FROM result e WHERE e.track_id = t.id "
-                       " AND e.arm = 0 ORDER BY e.time_ms DESC, e.run_id DESC LIMIT 1) "
-                       "FROM track t WHERE t.case_id = ?1 AND t.device = ?2");
-    bind_text(&q, query->case_id);
-    bind_text(&q, query->device_model);
+        query_begin(s,
+                    "SELECT t.id, (SELECT e.threshold FROM result e WHERE e.track_id = t.id "
+                    " AND e.arm = 0 ORDER BY e.time_ms DESC, e.run_id DESC LIMIT 1) "
+                    "FROM track t WHERE t.case_id = ?1 AND t.device = ?2",
+                    CELLS(cell_text(query->case_id), cell_text(query->device_model)));
     if (query_row(&q)) {
         out->track = column_int(&q, 0);
         out->threshold = column_real(&q, 1);
@@ -54,19 +54,6 @@ struct level_call {
     int64_t place;              /* on the axis: the same */
 };
 
-static bool make_room(struct store_trend_series *series)
-{
-    if (series->n < series->cap)
-        return true;
-    size_t cap = series->cap ? 2 * series->cap : FIRST_ROWS;
-    struct store_trend_row *more = realloc(series->rows, cap * sizeof *more);
-    if (!more)
-        return false;
-    series->rows = more;
-    series->cap = cap;
-    return true;
-}
-
 /* As LEVELS has them. */
 enum {
     PROVIDER,
@@ -82,42 +69,46 @@ enum {
     REVISION,
 };
 
-/* The series of a row; they are few. */
+/* The series of a row, with room for it; they are few. NULL: out of memory. */
 static struct store_trend_series *series_of(struct level_call *c, struct query *q)
 {
     struct store_trend_result *out = c->out;
     const char *provider = column_text(q, PROVIDER), *contract = column_text(q, CONTRACT);
-    for (size_t i = 0; i < out->n_series; i++) {
-        struct store_trend_series *series = &out->series[i];
-        if (!strcmp(series->provider, provider) && !strcmp(series->contract, contract))
-            return series;
+    struct store_trend_series *series = out->series, *end = series + out->n_series;
+    while (series < end &&
+           (strcmp(series->provider, provider) != 0 || strcmp(series->contract, contract) != 0))
+        series++;
+    if (series == end) {
+        series = realloc(out->series, (out->n_series + 1) * sizeof *series);
+        if (!series)
+            return NULL;
+        out->series = series;
+        series += out->n_series++;
+        *series = (struct store_trend_series){.n = 0};
+        snprintf(series->provider, sizeof series->provider, "%s", provider);
+        snprintf(series->contract, sizeof series->contract, "%s", contract);
     }
-    struct store_trend_series *more = realloc(out->series, (out->n_series + 1) * sizeof *more);
-    if (!more)
-        return NULL;
-    out->series = more;
-    struct store_trend_series *series = &more[out->n_series++];
-    *series = (struct store_trend_series){.n = 0};
-    snprintf(series->provider, sizeof series->provider, "%s", provider);
-    snprintf(series->contract, sizeof series->contract, "%s", contract);
+    if (series->n == series->cap) {
+        size_t cap = series->cap ? 2 * series->cap : FIRST_ROWS;
+        struct store_trend_row *more = realloc(series->rows, cap * sizeof *more);
+        if (!more)
+            return NULL;
+        series->rows = more;
+        series->cap = cap;
+    }
     return series;
-}
-
-/* Rows come in the order of commits, so that another commit is the next one. */
-static int64_t next_place(struct level_call *c, struct query *q)
-{
-    const struct store_commit commit = {column_int(q, PLACE_MS), column_int(q, REVISION)};
-    c->place += commit.place_ms != c->commit.place_ms || commit.id != c->commit.id;
-    c->commit = commit;
-    return c->place;
 }
 
 static bool level_row(struct query *q, struct level_call *c)
 {
+    const struct store_commit commit = {column_int(q, PLACE_MS), column_int(q, REVISION)};
     struct store_trend_series *series = series_of(c, q);
-    c->no_memory = !series || !make_room(series);
-    if (c->no_memory)
+    c->no_memory = !series;
+    if (!series)
         return false;
+    /* Rows come in the order of commits, so that another commit is the next one. */
+    c->place += commit.place_ms != c->commit.place_ms || commit.id != c->commit.id;
+    c->commit = commit;
     double p50_ns = column_real(q, P50);
     int64_t time_ms = column_int(q, TIME);
     series->rows[series->n++] = (struct store_trend_row){
@@ -130,7 +121,7 @@ static bool level_row(struct query *q, struct level_call *c)
         .arm = column_int(q, ARM),
         .ratio = column_real(q, RATIO),
         .baseline_ms = column_int(q, BASELINE_TIME),
-        .place = c->by_commit ? next_place(c, q) : time_ms,
+        .place = c->by_commit ? c->place : time_ms,
         .is_main = column_int(q, IS_MAIN),
         .chain_part = -1,
     };
@@ -139,33 +130,9 @@ static bool level_row(struct query *q, struct level_call *c)
 
 /* ---- the chain of baselines ---- */
 
-typedef void (*chain_fn)(struct baseline_chain *chain, const struct chain_point *p);
-
 #define CHAINED                                                                                    \
     " e.track_id = ?1 AND e.provider = ?2 AND e.contract = ?3 AND e.arm = 0 AND e.paired"          \
     " AND e.p50_ns IS NOT NULL AND e.ratio > 0 "
-
-static enum gate_status read_chain_by(struct store *s, const char *sql, int64_t track,
-                                      const struct store_trend_series *series,
-                                      struct baseline_chain *chain, chain_fn step,
-                                      struct gate_error *err)
-{
-    struct query q = query_begin(s, sql);
-    bind_int(&q, track);
-    bind_text(&q, series->provider);
-    bind_text(&q, series->contract);
-    while (query_row(&q)) {
-        const struct chain_point p = {
-            .time_ms = column_int(&q, 0),
-            .ratio = column_real(&q, 1),
-            .baseline_ms = column_int(&q, 2),
-            .baseline_revision = column_int(&q, 3),
-            .revision = column_int(&q, 4),
-        };
-        step(chain, &p);
-    }
-    return query_done(s, &q, err);
-}
 
 /* Of all points, so that a level is the same whatever range is asked for: the first one of each
  * baseline, then those of the commits that became one. */
@@ -185,23 +152,24 @@ static enum gate_status read_chain(struct store *s, int64_t track,
         " CROSS JOIN run r ON r.revision_id = v.id CROSS JOIN result e ON e.run_id = r.id "
         "AND" CHAINED "ORDER BY e.time_ms, e.run_id";
     chain->n = 0;
-    enum gate_status status = read_chain_by(s, firsts, track, series, chain, chain_add, err);
-    if (!status && chain->n > 1)
-        status = read_chain_by(s, ties, track, series, chain, chain_tie, err);
-    chain_end(chain);
-    return status;
-}
-
-static void follow_chain(const struct baseline_chain *chain, struct store_trend_series *series)
-{
-    for (size_t i = 0; i < series->n; i++) {
-        struct store_trend_row *row = &series->rows[i];
-        const struct chain_link *link = chain_find(chain, row->baseline_ms);
-        if (row->ratio <= 0 || !link)
-            continue;
-        row->chain = row->ratio * exp(link->level);
-        row->chain_part = link->part;
+    for (int tie = 0; tie == 0 || (tie == 1 && chain->n > 1); tie++) {
+        struct query q = query_begin(
+            s, tie ? ties : firsts,
+            CELLS(cell_integer(track), cell_text(series->provider), cell_text(series->contract)));
+        while (query_row(&q)) {
+            const struct chain_point p = {
+                .time_ms = column_int(&q, 0),
+                .ratio = column_real(&q, 1),
+                .baseline_ms = column_int(&q, 2),
+                .baseline_revision = column_int(&q, 3),
+                .revision = column_int(&q, 4),
+            };
+            (tie ? chain_tie : chain_add)(chain, &p);
+        }
+        TRY(query_done(s, &q, err));
     }
+    chain_end(chain);
+    return GATE_OK;
 }
 
 static bool is_of_change(const struct store_trend_row *row)
@@ -299,35 +267,27 @@ static int compare_rows(const void *a, const void *b)
     return (x->arm > y->arm) - (x->arm < y->arm);
 }
 
-/* By its newest row. */
-static enum gate_status read_role(struct store *s, int64_t track, struct store_trend_series *series,
-                                  struct gate_error *err)
-{
-    const struct store_trend_row *row = &series->rows[series->n - 1];
-    struct query q = query_begin(s, "SELECT role = 'candidate' FROM result WHERE track_id = ?1"
-                                    " AND time_ms = ?2 AND run_id = ?3 AND arm = ?4");
-    bind_int(&q, track);
-    bind_int(&q, row->time_ms);
-    bind_int(&q, row->run_id);
-    bind_int(&q, row->arm);
-    series->is_candidate = query_row(&q) && column_int(&q, 0) != 0;
-    return query_done(s, &q, err);
-}
-
+/* The role of a series is that of its newest row. */
 static enum gate_status order_series(struct store *s, struct store_trend_result *out,
                                      struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
     if (out->n_series > 0)
         qsort(out->series, out->n_series, sizeof *out->series, compare_series);
-    for (size_t i = 0; i < out->n_series && !status; i++) {
+    for (size_t i = 0; i < out->n_series; i++) {
         struct store_trend_series *series = &out->series[i];
         qsort(series->rows, series->n, sizeof *series->rows, compare_rows);
         series->total = (int64_t)series->n;
         out->total += series->total;
-        status = read_role(s, out->track, series, err);
+        const struct store_trend_row *row = &series->rows[series->n - 1];
+        struct query q = query_begin(s,
+                                     "SELECT role = 'candidate' FROM result WHERE track_id = ?1"
+                                     " AND time_ms = ?2 AND run_id = ?3 AND arm = ?4",
+                                     CELLS(cell_integer(out->track), cell_integer(row->time_ms),
+                                           cell_integer(row->run_id), cell_integer(row->arm)));
+        series->is_candidate = query_row(&q) && column_int(&q, 0) != 0;
+        TRY(query_done(s, &q, err));
     }
-    return status;
+    return GATE_OK;
 }
 
 static enum gate_status read_levels(struct store *s, const struct store_trend_query *query,
@@ -335,43 +295,42 @@ static enum gate_status read_levels(struct store *s, const struct store_trend_qu
 {
     const struct store_commit from = query->from_commit, to = query->to_commit;
     struct level_call call = {.out = out, .by_commit = query->by_commit};
-    struct query q = query_begin(s, levels_of(query));
-    bind_int(&q, out->track);
-    bind_int(&q, query->from_ms);
-    bind_int(&q, query->to_ms);
-    bind_text_or_null(&q, query->provider);
-    bind_text_or_null(&q, query->contract);
-    bind_text_or_null(&q, query->branch);
-    bind_text_or_null(&q, query->main_branch);
-    if (query->by_commit) {
-        bind_int(&q, from.id != 0 ? from.place_ms : INT64_MIN);
-        bind_int(&q, from.id);
-        bind_int(&q, to.id != 0 ? to.place_ms : INT64_MAX);
-        bind_int(&q, to.id);
-    }
+    const struct store_cell cells[] = {
+        cell_integer(out->track),      cell_integer(query->from_ms),
+        cell_integer(query->to_ms),    cell_text(query->provider),
+        cell_text(query->contract),    cell_text(query->branch),
+        cell_text(query->main_branch), cell_integer(from.id != 0 ? from.place_ms : INT64_MIN),
+        cell_integer(from.id),         cell_integer(to.id != 0 ? to.place_ms : INT64_MAX),
+        cell_integer(to.id),
+    };
+    struct query q = query_begin(s, levels_of(query), cells, query->by_commit ? 11 : 7);
     while (query_row(&q) && level_row(&q, &call))
         ;
-    enum gate_status status = query_done(s, &q, err);
-    if (!status && call.no_memory)
-        return no_memory(err);
-    return status ? status : order_series(s, out, err);
+    TRY(query_done(s, &q, err));
+    return call.no_memory ? no_memory(err) : order_series(s, out, err);
 }
 
 static enum gate_status read_chains(struct store *s, struct store_trend_result *out,
                                     struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
-    for (size_t i = 0; i < out->n_series && !status; i++) {
+    for (size_t i = 0; i < out->n_series; i++) {
         struct store_trend_series *series = &out->series[i];
         struct baseline_chain chain;
         if (!series->is_candidate)
             continue;
-        status = read_chain(s, out->track, series, &chain, err);
-        follow_chain(&chain, series);
+        TRY(read_chain(s, out->track, series, &chain, err));
+        for (size_t k = 0; k < series->n; k++) {
+            struct store_trend_row *row = &series->rows[k];
+            const struct chain_link *link = chain_find(&chain, row->baseline_ms);
+            if (row->ratio <= 0 || !link)
+                continue;
+            row->chain = row->ratio * exp(link->level);
+            row->chain_part = link->part;
+        }
         if (chain.n > 0)
             find_change(series);
     }
-    return status;
+    return GATE_OK;
 }
 
 /* ---- pages of raw rows ---- */
@@ -399,13 +358,6 @@ static bool is_behind(const struct store_trend_row *row, const int64_t key[4])
     return row->run_id != key[2] ? row->run_id > key[2] : row->arm > key[3];
 }
 
-static void keep_rows(struct store_trend_series *series, size_t from, size_t n)
-{
-    if (n > 0)
-        memmove(series->rows, series->rows + from, n * sizeof *series->rows);
-    series->n = n;
-}
-
 static enum gate_status cut_page(const struct store_trend_query *query,
                                  struct store_trend_result *out, struct gate_error *err)
 {
@@ -421,7 +373,9 @@ static enum gate_status cut_page(const struct store_trend_query *query,
             from++;
         begun |= (int64_t)i == key[0];
         size_t n = series->n - from < left ? series->n - from : left;
-        keep_rows(series, from, n);
+        if (n > 0)
+            memmove(series->rows, series->rows + from, n * sizeof *series->rows);
+        series->n = n;
         left -= n;
         if (left == 0 && n > 0)
             snprintf(out->next, sizeof out->next, "%" PRId64 ".%" PRId64 ".%" PRId64 ".%" PRId64,
@@ -449,19 +403,6 @@ struct room {
 struct axis {
     int64_t first, width; /* of the first bucket, and of each */
 };
-
-static struct axis lay_axis(const struct store_trend_query *query,
-                            const struct store_trend_result *trend)
-{
-    int64_t first = INT64_MAX, last = 0;
-    for (size_t i = 0; i < trend->n_series; i++) {
-        const struct store_trend_series *series = &trend->series[i];
-        int64_t from = series->rows[0].place, to = series->rows[series->n - 1].place;
-        first = from < first ? from : first;
-        last = to > last ? to : last;
-    }
-    return (struct axis){first, (last - first) / query->points + 1};
-}
 
 /* The median of those of the newest one's part of the chain; `values` has room for n. */
 static double median_chain(const struct store_trend_row *rows, size_t n, int64_t is_main,
@@ -527,52 +468,49 @@ static void fill_buckets(const struct axis *axis, struct store_trend_series *ser
     series->n = n;
 }
 
-static bool trend_to_buckets(const struct store_trend_query *query,
-                             struct store_trend_result *trend)
+static enum gate_status to_buckets(const struct store_trend_query *query,
+                                   struct store_trend_result *trend, struct gate_error *err)
 {
     size_t n = (size_t)trend->total;
-    struct axis axis = lay_axis(query, trend);
+    int64_t first = INT64_MAX, last = 0;
+    for (size_t i = 0; i < trend->n_series; i++) {
+        const struct store_trend_series *series = &trend->series[i];
+        int64_t from = series->rows[0].place, to = series->rows[series->n - 1].place;
+        first = from < first ? from : first;
+        last = to > last ? to : last;
+    }
+    const struct axis axis = {first, (last - first) / query->points + 1};
     struct room room = {malloc(n * sizeof *room.p50_ns), malloc(n * sizeof *room.chain)};
     bool good = room.p50_ns && room.chain;
     for (size_t i = 0; i < trend->n_series && good; i++)
         fill_buckets(&axis, &trend->series[i], &room);
     free(room.p50_ns);
     free(room.chain);
-    return good;
+    return good ? GATE_OK : no_memory(err);
 }
 
 /* ---- all of it ---- */
 
-/* So many points of a series that all are not more than MAX_POINTS. A bucket of a trend with its
- * main branch is a row of that and one of others. */
-static void limit_points(struct store_trend_result *out, struct store_trend_query *query)
-{
-    if (out->total > MAX_POINTS) {
-        int64_t share = MAX_POINTS / (int64_t)out->n_series / (query->main_branch ? 2 : 1);
-        query->points = query->points < share ? query->points : share > 0 ? share : 1;
-    }
-    for (size_t i = 0; i < out->n_series; i++)
-        out->bucketed |= out->series[i].total > query->points;
-}
-
 enum gate_status store_trend_read(struct store *s, const struct store_trend_query *asked,
                                   struct store_trend_result *out, struct gate_error *err)
 {
-    struct store_trend_query part = *asked;
-    const struct store_trend_query *query = &part;
+    struct store_trend_query query = *asked;
     *out = (struct store_trend_result){0};
-    enum gate_status status = read_track(s, query, out, err);
-    if (!status)
-        status = read_levels(s, query, out, err);
-    if (!status && query->main_branch)
-        status = read_chains(s, out, err);
-    if (!query->raw)
-        limit_points(out, &part);
-    if (!status && query->raw)
-        status = cut_page(query, out, err);
-    else if (!status && out->bucketed && !trend_to_buckets(query, out))
-        status = no_memory(err);
-    return status;
+    TRY(read_track(s, &query, out, err));
+    TRY(read_levels(s, &query, out, err));
+    if (query.main_branch)
+        TRY(read_chains(s, out, err));
+    if (query.raw)
+        return cut_page(&query, out, err);
+    /* So many points of a series that all are not more than MAX_POINTS. A bucket of a trend with
+     * its main branch is a row of that and one of others. */
+    if (out->total > MAX_POINTS) {
+        int64_t share = MAX_POINTS / (int64_t)out->n_series / (query.main_branch ? 2 : 1);
+        query.points = query.points < share ? query.points : share > 0 ? share : 1;
+    }
+    for (size_t i = 0; i < out->n_series; i++)
+        out->bucketed |= out->series[i].total > query.points;
+    return out->bucketed ? to_buckets(&query, out, err) : GATE_OK;
 }
 
 void store_trend_release(struct store_trend_result *r)
@@ -588,10 +526,11 @@ enum gate_status store_commit(struct store *s, const char *digits, struct store_
 {
     int n = 0;
     *out = (struct store_commit){0};
-    struct query q = query_begin(s, "SELECT id, place_ms FROM revision "
-                                    "WHERE commit_id >= ?1 AND commit_id < ?1 || '~' "
-                                    "AND first_ms IS NOT NULL LIMIT 2");
-    bind_text(&q, digits);
+    struct query q = query_begin(s,
+                                 "SELECT id, place_ms FROM revision "
+                                 "WHERE commit_id >= ?1 AND commit_id < ?1 || '~' "
+                                 "AND first_ms IS NOT NULL LIMIT 2",
+                                 CELLS(cell_text(digits)));
     for (; query_row(&q); n++)
         *out = (struct store_commit){.id = column_int(&q, 0), .place_ms = column_int(&q, 1)};
     if (n != 1)

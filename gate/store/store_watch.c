@@ -12,8 +12,10 @@
 enum gate_status store_watch_mark(struct store *s, struct watch_item *item, struct gate_error *err)
 {
     *item = (struct watch_item){.main_branch = item->main_branch, .known = item->known};
-    struct query q = query_begin(s, "SELECT (SELECT value FROM meta WHERE key = 'watch_run'), "
-                                    " (SELECT value FROM meta WHERE key = 'watch_track')");
+    struct query q = query_begin(s,
+                                 "SELECT (SELECT value FROM meta WHERE key = 'watch_run'), "
+                                 " (SELECT value FROM meta WHERE key = 'watch_track')",
+                                 NULL, 0);
     if (query_row(&q)) {
         item->run_id = column_int(&q, 0);
         item->track_id = column_int(&q, 1);
@@ -24,11 +26,10 @@ enum gate_status store_watch_mark(struct store *s, struct watch_item *item, stru
 enum gate_status store_put_watch_mark(struct store *s, const struct watch_item *item,
                                       struct gate_error *err)
 {
-    struct query q = query_begin(s, "UPDATE meta SET value = iif(key = 'watch_run', ?1, ?2) "
-                                    "WHERE key IN ('watch_run', 'watch_track')");
-    bind_int(&q, item->run_id);
-    bind_int(&q, item->track_id);
-    return store_finish(s, &q, err);
+    return store_write(s,
+                       "UPDATE meta SET value = iif(key = 'watch_run', ?1, ?2) "
+                       "WHERE key IN ('watch_run', 'watch_track')",
+                       CELLS(cell_integer(item->run_id), cell_integer(item->track_id)), err);
 }
 
 enum gate_status store_watch_next(struct store *s, struct watch_item *item, bool *found,
@@ -44,16 +45,15 @@ enum gate_status store_watch_next(struct store *s, struct watch_item *item, bool
         "  e.branch AND n.arm = 0 AND n.p50_ns IS NOT NULL "
         "  ORDER BY n.place_ms DESC, n.time_ms DESC, n.run_id DESC LIMIT 1)) "
         "WHERE (e.run_id, e.track_id) > (?1, ?2) AND e.arm = 0 ORDER BY e.run_id, e.track_id LIMIT "
-        "1");
-    bind_int(&q, item->run_id);
-    bind_int(&q, item->track_id);
+        "1",
+        CELLS(cell_integer(item->run_id), cell_integer(item->track_id)));
     *found = query_row(&q);
     if (*found) {
+        struct store_series *series = &item->series;
         item->run_id = column_int(&q, 0);
         item->track_id = column_int(&q, 1);
         snprintf(item->epoch, sizeof item->epoch, "%s", column_text(&q, 2));
         snprintf(item->branch, sizeof item->branch, "%s", column_text(&q, 3));
-        struct store_series *series = &item->series;
         snprintf(series->provider, sizeof series->provider, "%s", column_text(&q, 4));
         snprintf(series->contract, sizeof series->contract, "%s", column_text(&q, 5));
     }
@@ -62,67 +62,42 @@ enum gate_status store_watch_next(struct store *s, struct watch_item *item, bool
 
 /* ---- points ---- */
 
-struct watch_point_call {
-    struct store *store;
-    const struct watch_item *item;
-    watch_point_fn fn;
-    void *context;
-    enum gate_status status;
-    struct gate_error *err;
-};
-
-static const struct watch_run *run_of(struct watch_point_call *c, int64_t id)
+/* Of a run, in the looks of one batch. */
+static enum gate_status find_run(struct store *s, const struct watch_item *item, int64_t id,
+                                 const struct watch_run **out, struct gate_error *err)
 {
-    struct watch_known *known = c->item->known;
+    struct watch_known *known = item->known;
     struct watch_run *run = &known->run[id % WATCH_KNOWN];
-    if (known->run_id != c->item->run_id)
-        *known = (struct watch_known){.run_id = c->item->run_id};
+    if (known->run_id != item->run_id)
+        *known = (struct watch_known){.run_id = item->run_id};
+    *out = run;
     if (run->id == id)
-        return run;
+        return GATE_OK;
     *run = (struct watch_run){.id = id};
-    struct query q = query_begin(c->store, "SELECT revision_id, epoch = ?2 FROM run WHERE id = ?1");
-    bind_int(&q, id);
-    bind_text(&q, c->item->epoch);
+    struct query q = query_begin(s, "SELECT revision_id, epoch = ?2 FROM run WHERE id = ?1",
+                                 CELLS(cell_integer(id), cell_text(item->epoch)));
     if (query_row(&q)) {
         run->revision = column_int(&q, 0);
         run->own_epoch = column_int(&q, 1) != 0;
     }
-    c->status = query_done(c->store, &q, c->err);
-    return run;
+    return query_done(s, &q, err);
 }
 
 /* The commit of a point's baseline. */
-static void find_baseline(struct watch_point_call *c, const char *commit, struct watch_point *point)
+static enum gate_status find_baseline(struct store *s, struct watch_known *known,
+                                      const char *commit, struct gate_error *err)
 {
-    struct watch_known *known = c->item->known;
-    if (strcmp(known->commit, commit) != 0) {
-        known->revision = known->place_ms = 0;
-        snprintf(known->commit, sizeof known->commit, "%s", commit);
-        struct query q =
-            query_begin(c->store, "SELECT id, place_ms FROM revision WHERE commit_id = ?1");
-        bind_text(&q, known->commit);
-        if (query_row(&q)) {
-            known->revision = column_int(&q, 0);
-            known->place_ms = column_int(&q, 1);
-        }
-        c->status = query_done(c->store, &q, c->err);
+    if (!strcmp(known->commit, commit))
+        return GATE_OK;
+    known->revision = known->place_ms = 0;
+    snprintf(known->commit, sizeof known->commit, "%s", commit);
+    struct query q = query_begin(s, "SELECT id, place_ms FROM revision WHERE commit_id = ?1",
+                                 CELLS(cell_text(known->commit)));
+    if (query_row(&q)) {
+        known->revision = column_int(&q, 0);
+        known->place_ms = column_int(&q, 1);
     }
-    point->baseline_revision = known->revision;
-    point->baseline_place_ms = known->place_ms;
-}
-
-/* Of the main branch? */
-static bool begin_point(struct watch_point_call *c, struct query *q, struct watch_point *point)
-{
-    const struct watch_run *run = run_of(c, column_int(q, 2));
-    *point = (struct watch_point){
-        .key = {column_int(q, 0), column_int(q, 1), column_int(q, 2)},
-        .own_epoch = run->own_epoch,
-        .revision = run->revision,
-        .rel_err = -1,
-        .vendor_ratio = -1,
-    };
-    return !strcmp(c->item->main_branch, column_text(q, 3));
+    return query_done(s, &q, err);
 }
 
 static enum watch_verdict verdict_of(const char *verdict)
@@ -134,79 +109,81 @@ static enum watch_verdict verdict_of(const char *verdict)
     return !strcmp(verdict, "wrong") ? WATCH_WRONG : WATCH_NONE;
 }
 
-static bool point_row(struct query *q, struct watch_point_call *c)
+/* -1: not known */
+static double column_error(struct query *q, int column)
 {
-    struct watch_point point;
-    begin_point(c, q, &point);
-    point.verdict = verdict_of(column_text(q, 4));
-    point.p50_ns = column_real(q, 5);
-    point.control_ns = column_real(q, 6);
-    point.baseline_ns = column_real(q, 7);
-    point.ratio = column_real(q, 8);
-    point.baseline_ms = column_int(q, 9);
-    if (sqlite3_column_type(q->stmt, 11) != SQLITE_NULL)
-        point.rel_err = column_real(q, 11);
-    if (sqlite3_column_type(q->stmt, 12) != SQLITE_NULL)
-        point.vendor_ratio = column_real(q, 12);
-    point.judged = column_real(q, 13);
-    if (!c->status)
-        find_baseline(c, column_text(q, 10), &point);
-    return !c->status && c->fn(c->context, &point);
+    return sqlite3_column_type(q->stmt, column) == SQLITE_NULL ? -1 : column_real(q, column);
+}
+
+/* The points of a query that has these columns, and is ended. Wrong ones have no times. */
+#define POINT_COLUMNS                                                                              \
+    "place_ms, time_ms, run_id, verdict, p50_ns, control_ns, baseline_p50_ns, "                    \
+    "iif(paired, ratio, NULL), baseline_ms, baseline_commit, rel_err, vendor_error, "              \
+    "iif(verdict = 'regression', ratio, NULL) "
+
+static enum gate_status each_point(struct store *s, const struct watch_item *item, struct query *q,
+                                   watch_point_fn fn, void *context, struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    bool more = true;
+    while (more && query_row(q)) {
+        const struct watch_known *known = item->known;
+        const struct watch_run *run;
+        status = find_run(s, item, column_int(q, 2), &run, err);
+        if (!status)
+            status = find_baseline(s, item->known, column_text(q, 9), err);
+        const struct watch_point point = {
+            .key = {column_int(q, 0), column_int(q, 1), column_int(q, 2)},
+            .verdict = verdict_of(column_text(q, 3)),
+            .own_epoch = run->own_epoch,
+            .revision = run->revision,
+            .p50_ns = column_real(q, 4),
+            .control_ns = column_real(q, 5),
+            .baseline_ns = column_real(q, 6),
+            .ratio = column_real(q, 7),
+            .baseline_ms = column_int(q, 8),
+            .baseline_revision = known->revision,
+            .baseline_place_ms = known->place_ms,
+            .rel_err = column_error(q, 10),
+            .vendor_ratio = column_error(q, 11),
+            .judged = column_real(q, 12),
+        };
+        more = !status && fn(context, &point);
+    }
+    enum gate_status done = query_done(s, q, err);
+    return done ? done : status;
 }
 
 enum gate_status store_watch_points(struct store *s, const struct watch_item *item, int limit,
                                     watch_point_fn fn, void *context, struct gate_error *err)
 {
-    struct watch_point_call call = {s, item, fn, context, GATE_OK, err};
-    struct query q = query_begin(
-        s, "SELECT place_ms, time_ms, run_id, branch, verdict, p50_ns, control_ns, "
-           " baseline_p50_ns, iif(paired, ratio, NULL), baseline_ms, baseline_commit, rel_err, "
-           " vendor_error, iif(verdict = 'regression', ratio, NULL) "
-           "FROM result INDEXED BY result_by_branch "
-           "WHERE track_id = ?1 AND branch = ?2 AND arm = 0 AND p50_ns IS NOT NULL "
-           " AND provider = ?3 AND contract = ?4 AND run_id <= ?5 "
-           "ORDER BY place_ms DESC, time_ms DESC, run_id DESC LIMIT ?6");
-    bind_int(&q, item->track_id);
-    bind_text(&q, item->main_branch);
-    bind_text(&q, item->series.provider);
-    bind_text(&q, item->series.contract);
-    bind_int(&q, item->run_id);
-    bind_int(&q, limit);
-    while (query_row(&q) && point_row(&q, &call))
-        ;
-    enum gate_status status = query_done(s, &q, err);
-    return !status ? call.status : status;
-}
-
-static bool wrong_row(struct query *q, struct watch_point_call *c)
-{
-    struct watch_point point;
-    if (!begin_point(c, q, &point))
-        return true;
-    point.verdict = WATCH_WRONG;
-    return !c->status && c->fn(c->context, &point);
+    struct query q =
+        query_begin(s,
+                    "SELECT " POINT_COLUMNS "FROM result INDEXED BY result_by_branch "
+                    "WHERE track_id = ?1 AND branch = ?2 AND arm = 0 AND p50_ns IS NOT NULL "
+                    " AND provider = ?3 AND contract = ?4 AND run_id <= ?5 "
+                    "ORDER BY place_ms DESC, time_ms DESC, run_id DESC LIMIT ?6",
+                    CELLS(cell_integer(item->track_id), cell_text(item->main_branch),
+                          cell_text(item->series.provider), cell_text(item->series.contract),
+                          cell_integer(item->run_id), cell_integer(limit)));
+    return each_point(s, item, &q, fn, context, err);
 }
 
 enum gate_status store_watch_wrong(struct store *s, const struct watch_item *item,
                                    struct watch_key from, int limit, watch_point_fn fn,
                                    void *context, struct gate_error *err)
 {
-    struct watch_point_call call = {s, item, fn, context, GATE_OK, err};
     struct query q = query_begin(
-        s, "SELECT place_ms, time_ms, run_id, branch FROM result INDEXED BY result_wrong "
-           "WHERE track_id = ?1 AND verdict = 'wrong' AND arm = 0 AND run_id <= ?2 "
-           " AND (place_ms, time_ms, run_id) >= (?3, ?4, ?5) "
-           "ORDER BY place_ms DESC, time_ms DESC, run_id DESC LIMIT ?6");
-    bind_int(&q, item->track_id);
-    bind_int(&q, item->run_id);
-    bind_int(&q, from.place_ms);
-    bind_int(&q, from.time_ms);
-    bind_int(&q, from.run_id);
-    bind_int(&q, limit);
-    while (query_row(&q) && wrong_row(&q, &call))
-        ;
-    enum gate_status status = query_done(s, &q, err);
-    return !status ? call.status : status;
+        s,
+        "SELECT place_ms, time_ms, run_id, verdict, NULL, NULL, NULL, NULL, NULL, '', NULL, NULL,"
+        " NULL FROM result INDEXED BY result_wrong "
+        "WHERE track_id = ?1 AND verdict = 'wrong' AND arm = 0 AND run_id <= ?2 AND branch = ?3 "
+        " AND (place_ms, time_ms, run_id) >= (?4, ?5, ?6) "
+        "ORDER BY place_ms DESC, time_ms DESC, run_id DESC LIMIT ?7",
+        CELLS(cell_integer(item->track_id), cell_integer(item->run_id),
+              cell_text(item->main_branch), cell_integer(from.place_ms), cell_integer(from.time_ms),
+              cell_integer(from.run_id), cell_integer(limit)));
+    return each_point(s, item, &q, fn, context, err);
 }
 
 /* ---- accepts ---- */
@@ -215,25 +192,20 @@ enum gate_status store_logged_baseline(struct store *s, const struct watch_item 
                                        const struct baseline_log *log, double *to_ns,
                                        struct gate_error *err)
 {
-    *to_ns = 0;
     struct query q = query_begin(
-        s, "SELECT e.baseline_stored_ns FROM result e INDEXED BY result_baseline_of_track "
-           "WHERE e.track_id = ?1 AND e.baseline_change IN ('raised', 'lowered') "
-           " AND e.time_ms > max(?5, coalesce((SELECT b.time_ms FROM run b WHERE b.id = ?2), -1)) "
-           " AND e.time_ms <= (SELECT i.time_ms FROM run i WHERE i.id = ?3) "
-           " AND (?4 = 0 OR e.baseline_ms <= ?4) "
-           " AND (?6 = 0 OR (e.baseline_change = ?7 AND iif(?7 = 'raised',"
-           "  e.baseline_stored_ns >= ?6 / (1 + ?8), e.baseline_stored_ns <= ?6 * (1 + ?8)))) "
-           "ORDER BY e.run_id LIMIT 1");
-    bind_int(&q, item->track_id);
-    bind_int(&q, log->after_run_id);
-    bind_int(&q, item->run_id);
-    bind_int(&q, log->until_baseline_ms);
-    bind_int(&q, log->after_ms);
-    bind_real(&q, log->level_ns);
-    bind_text(&q, log->kind);
-    bind_real(&q, log->within);
-    if (query_row(&q))
-        *to_ns = column_real(&q, 0);
+        s,
+        "SELECT e.baseline_stored_ns FROM result e INDEXED BY result_baseline_of_track "
+        "WHERE e.track_id = ?1 AND e.baseline_change IN ('raised', 'lowered') "
+        " AND e.time_ms > max(?5, coalesce((SELECT b.time_ms FROM run b WHERE b.id = ?2), -1)) "
+        " AND e.time_ms <= (SELECT i.time_ms FROM run i WHERE i.id = ?3) "
+        " AND (?4 = 0 OR e.baseline_ms <= ?4) "
+        " AND (?6 = 0 OR (e.baseline_change = ?7 AND iif(?7 = 'raised',"
+        "  e.baseline_stored_ns >= ?6 / (1 + ?8), e.baseline_stored_ns <= ?6 * (1 + ?8)))) "
+        "ORDER BY e.run_id LIMIT 1",
+        CELLS(cell_integer(item->track_id), cell_integer(log->after_run_id),
+              cell_integer(item->run_id), cell_integer(log->until_baseline_ms),
+              cell_integer(log->after_ms), cell_real(log->level_ns), cell_text(log->kind),
+              cell_real(log->within)));
+    *to_ns = query_row(&q) ? column_real(&q, 0) : 0;
     return query_done(s, &q, err);
 }

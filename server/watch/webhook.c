@@ -62,9 +62,9 @@ static void save(struct webhook *w)
     if (!store)
         return;
     enum gate_status status =
-        store_put_mark(store, "webhook", w->target, store_integer("", w->taken), &err);
+        store_put_mark(store, "webhook", w->target, cell_integer(w->taken), &err);
     if (!status)
-        status = store_put_mark(store, "silences", w->target, store_text("", w->told.data), &err);
+        status = store_put_mark(store, "silences", w->target, cell_text(w->told.data), &err);
     w->told_is_saved |= !status;
     writer_give(w->writer, status);
     if (status)

@@ -232,9 +232,9 @@ TEST_WITHIN(marks_of_webhooks_are_kept_by_target, store_set_up, store_tear_down)
     raise_alert(f, s, 1, ALERT_REGRESSION);
     assert_mark(s, "a", -1, 1);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(store_put_mark(s, "webhook", marks[i].target,
-                                        store_integer("", marks[i].event), &f->err),
-                         GATE_OK);
+        assert_int_equal(
+            store_put_mark(s, "webhook", marks[i].target, cell_integer(marks[i].event), &f->err),
+            GATE_OK);
     assert_mark(s, "a", 8, 1);
     assert_mark(s, "b", 1, 1);
     store_close(s);

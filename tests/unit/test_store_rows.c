@@ -91,7 +91,7 @@ struct leaders {
     double ours_ns;
 };
 
-static bool see_leader(void *context, const struct store_leader *row)
+static bool see_leader(void *context, const struct store_point *row)
 {
     struct leaders *l = context;
     l->n++;

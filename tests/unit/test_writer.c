@@ -187,7 +187,7 @@ static void write_beside(const struct fixture *f, int64_t value)
     struct gate_error err = {0};
     struct store *s;
     assert_int_equal(store_open(f->files->path, STORE_READ_WRITE, &s, &err), GATE_OK);
-    if (store_put_mark(s, "webhook", "beside", store_integer("", value), &err) != GATE_OK)
+    if (store_put_mark(s, "webhook", "beside", cell_integer(value), &err) != GATE_OK)
         fail_msg("%s", err.message);
     store_close(s);
 }
