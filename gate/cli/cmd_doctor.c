@@ -12,7 +12,7 @@
 #include "gate/baseline/baseline.h"
 #include "gate/cli/commands.h"
 #include "gate/document/fields_table.h"
-#include "gate/tracker/http_client.h"
+#include "gate/tracker/tracker.h"
 #include "gate/run/target.h"
 
 struct doctor_arguments {

@@ -1,18 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_push.c: gate push. */
+/*
+ * cmd_push.c: gate push.
+ *
+ * What is asked for is marked in the database (store_outbox_put()), then all that waits for the
+ * server is sent, oldest first.
+ *
+ * What may pass (no connection, half an answer, 408, 425, 429, 500, 502, 503, 504) is tried again
+ * (backoff_delay()), and never before the Retry-After that the server named. What the server will
+ * never take (400, 409, 413, 415, 422) is marked as refused. Anything else, such as 401 or a
+ * redirect, is about the server or the token and not about the entry: it ends the sending, and what
+ * is left waits.
+ *
+ * An entry waits until the answer names it: a 200 of another server that listens there, a login
+ * page perhaps, is no receipt.
+ */
 #include "gate/cli/commands.h"
 
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gate/base/clock.h"
-#include "gate/base/term.h"
+#include "gate/base/file.h"
+#include "gate/base/gzip.h"
+#include "gate/base/json.h"
+#include "gate/base/utf8.h"
 #include "gate/baseline/artifact.h"
 #include "gate/baseline/baseline.h"
-#include "gate/tracker/tracker.h"
 #include "gate/report/report_run.h"
+
+#define TRIES_OF_A_500 3 /* it may be the document's fault, and the others wait */
+#define MAX_ANSWER ((size_t)256 << 10)
+#define RUN_TIMEOUT_S 300
+#define LIBRARY_TIMEOUT_S 600
 
 struct push_arguments {
     struct remote_choice choice;
@@ -57,29 +79,41 @@ const struct command command_push = {
     .main = cmd_push,
 };
 
-/* ---- into the outbox ---- */
+/* What became of an entry. */
+enum outcome {
+    SENT,
+    REFUSED, /* for good */
+    LEFT,    /* the next one may do better */
+    AWAY,    /* nothing can be sent now */
+    RETRY,   /* only between two tries */
+};
 
-struct enqueue {
+struct push {
     const struct push_arguments *arguments;
     struct store *store;
-    struct document document; /* of the run at hand */
-    enum gate_status status;
+    struct document document; /* of the run that is marked */
+    enum gate_status taken;   /* of that document */
+    struct backoff backoff;   /* begins anew with each entry that was sent */
+    struct http_answer answer;
+    char reason[900];        /* of the last try that failed, */
+    enum gate_status status; /* and what that is */
+    char why[900];           /* of the last entry that was not sent, and what that is */
+    enum gate_status worst;
+    bool denied[OUTBOX_KINDS];   /* the token may not send these */
+    size_t n_created, n_existed; /* runs that are there now, and that were there already */
+    size_t n_libraries;          /* that are there now, or were */
+    size_t n_refused;            /* of both kinds */
+    size_t left[OUTBOX_KINDS];   /* waiting */
+    char newest[65];             /* uuid of the last run that is there now, or was; "": of none */
     struct gate_error *err;
 };
 
-static void print_line(const char *line)
-{
-    struct buf safe;
-    buf_init(&safe, 16 * 1024);
-    term_puts(line, &safe);
-    fprintf(stderr, "gate push: %s\n", safe.data);
-    buf_release(&safe);
-}
+/* ---- into the outbox ---- */
 
-static enum gate_status put(struct enqueue *q, enum store_outbox_kind kind, const char *id,
+static enum gate_status put(struct push *p, enum store_outbox_kind kind, const char *id,
                             int64_t time_ms)
 {
-    return store_outbox_put(q->store, q->arguments->remote.url, kind, id, time_ms, q->err);
+    return store_outbox_put(p->store, p->arguments->remote.url, kind, id, time_ms, p->err);
 }
 
 static enum gate_status is_baseline(const char *folder, const char *model, const char *sha256,
@@ -111,109 +145,339 @@ static bool may_be_accepted(const struct document *d)
 }
 
 /* The library of a run, if it is a baseline or may become one. */
-static enum gate_status put_library(struct enqueue *q, const struct document *d)
+static enum gate_status put_library(struct push *p)
 {
-    char path[PATHS_MAX], line[1200];
+    const struct document *d = &p->document;
+    const char *sha256 = d->libraries[0].sha256;
+    char path[PATHS_MAX];
     bool baseline = false;
     struct gate_error why;
-    const char *sha256 = d->libraries[0].sha256;
-    enum gate_status status =
-        is_baseline(q->arguments->baselines, d->device.model, sha256, &baseline, q->err);
-    if (status || (!baseline && !may_be_accepted(d)))
-        return status;
-    status = artifact_get(sha256, path, &why);
-    if (status && !baseline && q->arguments->all) /* of years, perhaps */
+    TRY(is_baseline(p->arguments->baselines, d->device.model, sha256, &baseline, p->err));
+    if (!baseline && !may_be_accepted(d))
         return GATE_OK;
-    if (status) {
-        snprintf(line, sizeof line,
-                 "the library of %s cannot be sent, name it with --library FILE: %s",
-                 baseline ? "a baseline" : "a run that may be accepted", why.message);
-        print_line(line);
-        return GATE_OK;
-    }
-    return put(q, OUTBOX_LIBRARY, sha256, d->time_ms);
+    if (!artifact_get(sha256, path, &why))
+        return put(p, OUTBOX_LIBRARY, sha256, d->time_ms);
+    if (baseline || !p->arguments->all) /* else it is of years ago, perhaps */
+        command_note(&command_push,
+                     "the library of %s cannot be sent, name it with --library FILE: %s",
+                     baseline ? "a baseline" : "a run that may be accepted", why.message);
+    return GATE_OK;
 }
 
 static bool take_document(void *context, const char *text, size_t len)
 {
-    struct enqueue *q = context;
-    q->status = document_parse("stored run", 1, text, len, GATE_IO, &q->document, q->err);
+    struct push *p = context;
+    p->taken = document_parse("stored run", 1, text, len, GATE_IO, &p->document, p->err);
     return true;
 }
 
-static enum gate_status put_run(struct enqueue *q, const char *run)
+static enum gate_status put_run(struct push *p, const char *run)
 {
-    q->document = (struct document){0};
-    q->status = GATE_OK;
-    enum gate_status status = store_document(q->store, run, take_document, q, q->err);
+    p->document = (struct document){0};
+    p->taken = GATE_OK;
+    TRY(store_document(p->store, run, take_document, p, p->err));
+    enum gate_status status = p->taken;
     if (!status)
-        status = q->status;
+        status = put(p, OUTBOX_RUN, p->document.uuid, p->document.time_ms);
     if (!status)
-        status = put(q, OUTBOX_RUN, q->document.uuid, q->document.time_ms);
-    if (!status)
-        status = put_library(q, &q->document);
-    document_release(&q->document);
+        status = put_library(p);
+    document_release(&p->document);
     return status;
 }
 
-static enum gate_status put_wanted(struct enqueue *q)
+static enum gate_status put_wanted(struct push *p)
 {
     static char latest[] = "latest", *newest_run[] = {latest};
-    const struct push_arguments *a = q->arguments;
+    const struct push_arguments *a = p->arguments;
     char **runs = a->n_runs ? a->runs : newest_run, newest[64], sha256[65];
     int n = a->n_runs ? a->n_runs : !a->all;
     if (a->all) {
         struct store_outbox_entry *list;
         size_t n_unknown;
-        TRY(store_outbox_read(q->store, a->remote.url, OUTBOX_UNKNOWN, &list, &n_unknown, q->err));
+        TRY(store_outbox_read(p->store, a->remote.url, OUTBOX_UNKNOWN, &list, &n_unknown, p->err));
         enum gate_status status = GATE_OK;
         for (size_t i = 0; i < n_unknown && !status; i++)
-            status = put_run(q, list[i].id);
+            status = put_run(p, list[i].id);
         free(list);
         TRY(status);
     }
     for (int i = 0; i < n; i++) {
         bool is_latest = !strcmp(runs[i], latest);
         if (is_latest)
-            TRY(command_newest_run(q->store, NULL, newest, q->err));
-        TRY(put_run(q, is_latest ? newest : runs[i]));
+            TRY(command_newest_run(p->store, NULL, newest, p->err));
+        TRY(put_run(p, is_latest ? newest : runs[i]));
     }
     if (!a->library)
         return GATE_OK;
-    TRY(artifact_put(a->library, sha256, q->err));
-    return put(q, OUTBOX_LIBRARY, sha256, clock_wall_ms());
+    TRY(artifact_put(a->library, sha256, p->err));
+    return put(p, OUTBOX_LIBRARY, sha256, clock_wall_ms());
 }
 
-/* All that was asked for, with one commit. What comes before a failure waits. */
-static enum gate_status fill_outbox(struct enqueue *q)
+static enum outcome fail(struct push *p, enum outcome outcome, enum gate_status status,
+                         const char *format, ...) __attribute__((format(printf, 4, 5)));
+static enum outcome fail(struct push *p, enum outcome outcome, enum gate_status status,
+                         const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(p->reason, sizeof p->reason, format, args);
+    va_end(args);
+    p->status = status;
+    return outcome;
+}
+
+/* ---- answers ---- */
+
+/* "400: DETAIL; /cases/3/p50_ns: must be over 0" of a problem (RFC 9457), else "400". */
+static void read_problem(const struct http_answer *a, char *out, size_t size)
+{
+    cJSON *problem = NULL;
+    size_t used = (size_t)snprintf(out, size, "%d", a->status);
+    if (json_parse("the answer", a->body.len ? a->body.data : "", a->body.len, GATE_IO, &problem,
+                   NULL))
+        return;
+    const cJSON *errors = cJSON_GetObjectItemCaseSensitive(problem, "errors");
+    const cJSON *first = cJSON_GetArrayItem(errors, 0);
+    const char *detail = json_string(problem, "detail", json_string(problem, "title", ""));
+    if (*detail)
+        utf8_print(out + used, size - used, ": %.400s", detail);
+    used = strlen(out);
+    if (first && !strstr(detail, json_string(first, "message", "")))
+        utf8_print(out + used, size - used, "; %.200s: %.200s", json_string(first, "path", ""),
+                   json_string(first, "message", ""));
+    cJSON_Delete(problem);
+}
+
+static enum outcome judge(struct push *p, const struct store_outbox_entry *e)
+{
+    char problem[900];
+    int status = p->answer.status;
+    bool run = e->kind == OUTBOX_RUN;
+    read_problem(&p->answer, problem, sizeof problem);
+    switch (status) {
+    case 400:
+    case 409:
+    case 413:
+    case 415:
+    case 422:
+        return fail(p, REFUSED, GATE_IO, "the server refuses it: %s", problem);
+    case 408:
+    case 425:
+    case 429:
+    case 500:
+    case 502:
+    case 503:
+    case 504:
+        return fail(p, RETRY, GATE_IO, "the server answers %s", problem);
+    case 401:
+        return fail(p, AWAY, GATE_IO, "the server does not know the token: %s", problem);
+    case 403:
+        /* Said at once: another failure may be the last one, which is the one that is reported. */
+        p->denied[e->kind] = true;
+        fail(p, LEFT, GATE_IO, "the token may not send %s (scope '%s'): %s",
+             run ? "runs" : "libraries", run ? "ingest" : "artifact", problem);
+        command_note(&command_push, "%s; they wait for a token of that scope", p->reason);
+        return LEFT;
+    default:
+        return fail(p, AWAY, GATE_IO, "the server answers %s%s", problem,
+                    status < 400 ? "; redirects are not followed, name the address itself"
+                                 : ", so it is not a gate-server, or too old");
+    }
+}
+
+/* Asks once. False: there is no answer, and *outcome says what follows from that. */
+static bool ask(struct push *p, const struct http_request *r, enum outcome *outcome)
 {
     struct gate_error err;
-    TRY(store_batch_begin(q->store, q->err));
-    enum gate_status status = put_wanted(q), kept = store_batch_commit(q->store, &err);
-    return status ? status : kept ? gate_fail(q->err, kept, "%s", err.message) : GATE_OK;
+    enum gate_status status = http_client_ask(&p->arguments->remote, r, &p->answer, &err);
+    if (!status)
+        return true;
+    p->answer.retry_after = 0;
+    p->answer.status = 0;
+    *outcome = fail(p, status == GATE_IO ? RETRY : AWAY, status, "%s", err.message);
+    return false;
+}
+
+static bool is_stored(int status)
+{
+    return status == 200 || status == 201;
+}
+
+/* ---- runs ---- */
+
+static enum outcome send_run(struct push *p, const struct store_outbox_entry *e,
+                             const struct buf *body)
+{
+    const struct http_request post = {.method = "POST",
+                                      .path = "/api/v1/runs",
+                                      .type = "application/json",
+                                      .gzipped = true,
+                                      .body = body->data,
+                                      .len = body->len,
+                                      .timeout_s = RUN_TIMEOUT_S};
+    enum outcome outcome = AWAY;
+    cJSON *receipt = NULL;
+    if (!ask(p, &post, &outcome))
+        return outcome;
+    if (!is_stored(p->answer.status))
+        return judge(p, e);
+    json_parse("the answer", p->answer.body.len ? p->answer.body.data : "", p->answer.body.len,
+               GATE_IO, &receipt, NULL);
+    bool is_named = !strcmp(json_string(receipt, "uuid", ""), e->id);
+    bool created = json_bool(receipt, "created", false);
+    cJSON_Delete(receipt);
+    if (!is_named)
+        return fail(p, AWAY, GATE_IO,
+                    "the answer %d does not name the run, so it comes from no gate-server",
+                    p->answer.status);
+    p->n_created += created;
+    p->n_existed += !created;
+    snprintf(p->newest, sizeof p->newest, "%s", e->id);
+    return SENT;
+}
+
+/* ---- libraries ---- */
+
+static enum outcome send_library(struct push *p, const struct store_outbox_entry *e,
+                                 const struct buf *body)
+{
+    char path[128];
+    struct http_request r = {.method = "HEAD", .path = path, .timeout_s = RUN_TIMEOUT_S};
+    enum outcome outcome = AWAY;
+    snprintf(path, sizeof path, "/api/v1/artifacts/%s", e->id);
+    if (!ask(p, &r, &outcome))
+        return outcome;
+    /* One of another length is damaged, and is mended by the whole one. */
+    bool there = p->answer.status == 200 && p->answer.length == (long long)body->len;
+    if (p->answer.status != 200 && p->answer.status != 404)
+        return judge(p, e);
+    if (!there) {
+        r.method = "PUT";
+        r.type = "application/octet-stream";
+        r.body = body->data;
+        r.len = body->len;
+        r.timeout_s = LIBRARY_TIMEOUT_S;
+        if (!ask(p, &r, &outcome))
+            return outcome;
+        if (!is_stored(p->answer.status))
+            return judge(p, e);
+    }
+    p->n_libraries++;
+    return SENT;
+}
+
+/* ---- the loop ---- */
+
+struct packing {
+    struct buf *out;
+    bool failed;
+};
+
+static bool pack(void *context, const char *text, size_t len)
+{
+    struct packing *p = context;
+    p->failed = !gzip_compress(text, len, p->out);
+    return true;
+}
+
+/* The bytes of an entry. What is not there any more can never be sent. */
+static enum outcome read_entry(struct push *p, const struct store_outbox_entry *e, struct buf *out)
+{
+    char path[PATHS_MAX];
+    struct gate_error err;
+    struct packing packing = {out, false};
+    enum gate_status status;
+    if (e->kind == OUTBOX_RUN) {
+        status = store_document(p->store, e->id, pack, &packing, &err);
+        if (!status && packing.failed)
+            status = gate_fail(&err, GATE_INTERNAL, "out of memory for a run document");
+        return status == GATE_OK
+                   ? RETRY
+                   : fail(p, status == GATE_USAGE ? REFUSED : LEFT, status, "%s", err.message);
+    }
+    status = artifact_get(e->id, path, &err);
+    if (!status && !(status = file_read(path, out, &err)))
+        return RETRY;
+    bool gone = status == GATE_NO_VERDICT || status == GATE_ENVIRONMENT;
+    return fail(p, gone ? REFUSED : LEFT, status, "%s%s", err.message,
+                gone ? "; 'gate push --library FILE' sends a copy of it" : "");
+}
+
+static enum outcome send_entry(struct push *p, const struct store_outbox_entry *e)
+{
+    struct buf body;
+    buf_init(&body, ARTIFACT_MAX_BYTES);
+    enum outcome outcome = read_entry(p, e, &body);
+    for (unsigned n = 1; outcome == RETRY; n++) {
+        outcome = e->kind == OUTBOX_RUN ? send_run(p, e, &body) : send_library(p, e, &body);
+        if (outcome == RETRY && p->answer.status == 500 && n == TRIES_OF_A_500)
+            outcome = LEFT;
+        if (outcome != RETRY)
+            break;
+        double delay = backoff_delay(&p->backoff, n, (double)p->answer.retry_after);
+        if (delay < 0) {
+            outcome = AWAY;
+            break;
+        }
+        command_note(&command_push, "%s; trying again in %.1f s", p->reason, delay);
+        backoff_sleep(delay);
+    }
+    buf_release(&body);
+    return outcome;
+}
+
+/* Marks what became of each entry. Gives up when it has tried again for its time and nothing was
+ * sent meanwhile. */
+static enum gate_status send_list(struct push *p, const struct store_outbox_entry *list, size_t n,
+                                  struct gate_error *err)
+{
+    const struct push_arguments *a = p->arguments;
+    bool away = false; /* nothing can be sent any more */
+    p->backoff = backoff_start((double)a->patience_s);
+    for (size_t i = 0; i < n; i++) {
+        const struct store_outbox_entry *e = &list[i];
+        enum outcome outcome = away ? AWAY : p->denied[e->kind] ? LEFT : send_entry(p, e);
+        if (outcome == SENT) {
+            TRY(store_outbox_settle(p->store, a->remote.url, e, NULL, err));
+            p->backoff = backoff_start((double)a->patience_s);
+            continue;
+        }
+        away = outcome == AWAY;
+        snprintf(p->why, sizeof p->why, "%s", p->reason);
+        p->worst = p->status == GATE_ENVIRONMENT ? GATE_ENVIRONMENT : GATE_IO;
+        if (outcome == REFUSED) {
+            p->n_refused++;
+            command_note(&command_push, "%s: %s; it waits no longer", e->id, p->reason);
+            TRY(store_outbox_settle(p->store, a->remote.url, e, p->reason, err));
+        } else {
+            p->left[e->kind]++;
+        }
+    }
+    return p->worst ? gate_fail(err, p->worst, "%s", p->why) : GATE_OK;
 }
 
 /* ---- the command ---- */
 
 /* With the address of the run, for readers of the job's log. */
-static int print_counts(const struct push_counts *c, const struct push_arguments *a)
+static int print_counts(const struct push *p)
 {
+    const struct push_arguments *a = p->arguments;
     struct buf page;
     buf_init(&page, 4 * REMOTE_URL_MAX);
-    if (c->newest[0])
-        report_link_run(a->remote.url, c->newest, &page);
+    if (p->newest[0])
+        report_link_run(a->remote.url, p->newest, &page);
     const char *address = page.len ? page.data : "";
-    size_t runs = c->left[OUTBOX_RUN], libraries = c->left[OUTBOX_LIBRARY];
+    size_t runs = p->left[OUTBOX_RUN], libraries = p->left[OUTBOX_LIBRARY];
     int n =
         a->json
             ? printf("{\"created\": %zu, \"existed\": %zu, \"libraries\": %zu, \"refused\": "
                      "%zu, \"left\": %zu, \"page\": \"%s\"}\n",
-                     c->n_created, c->n_existed, c->n_libraries, c->n_refused, runs + libraries,
+                     p->n_created, p->n_existed, p->n_libraries, p->n_refused, runs + libraries,
                      address)
             : printf("runs: %zu sent, %zu already there; libraries there: %zu; refused for good: "
                      "%zu; waiting in '%s': %zu run%s, %zu librar%s\n"
                      "%s%s%s",
-                     c->n_created, c->n_existed, c->n_libraries, c->n_refused, a->db, runs,
+                     p->n_created, p->n_existed, p->n_libraries, p->n_refused, a->db, runs,
                      runs == 1 ? "" : "s", libraries, libraries == 1 ? "y" : "ies",
                      address[0] ? "the run: " : "", address, address[0] ? "\n" : "");
     buf_release(&page);
@@ -223,9 +487,10 @@ static int print_counts(const struct push_counts *c, const struct push_arguments
 /* What cannot be added does not keep the rest from being sent. */
 static int push(const struct push_arguments *a, struct store *store)
 {
-    struct gate_error filling = {0}, sending = {0}, absence = {0};
-    struct enqueue q = {.arguments = a, .store = store, .err = &filling};
-    struct push_counts counts;
+    struct gate_error filling = {0}, keeping, sending = {0}, absence = {0};
+    struct push p = {.arguments = a, .store = store, .err = &filling};
+    struct store_outbox_entry *list = NULL;
+    size_t n = 0;
     char version[32];
     enum gate_status absent =
         a->remote.token[0]
@@ -233,10 +498,23 @@ static int push(const struct push_arguments *a, struct store *store)
             : gate_fail(&absence, GATE_USAGE,
                         "no token: use --token-file FILE, or set GATE_TOKEN to the token that "
                         "`gate-server token create` printed");
-    enum gate_status filled = fill_outbox(&q);
-    enum gate_status sent = push_waiting(absent ? NULL : &a->remote, store, a->remote.url,
-                                         (double)a->patience_s, print_line, &counts, &sending);
-    int code = print_counts(&counts, a);
+    /* All that was asked for, with one commit. What comes before a failure waits. */
+    enum gate_status filled = store_batch_begin(store, &filling);
+    if (!filled) {
+        filled = put_wanted(&p);
+        if (store_batch_commit(store, &keeping) && !filled)
+            filled = gate_fail(&filling, keeping.status, "%s", keeping.message);
+    }
+    buf_init(&p.answer.body, MAX_ANSWER);
+    enum gate_status sent =
+        store_outbox_read(store, a->remote.url, OUTBOX_WAITING, &list, &n, &sending);
+    for (size_t i = 0; absent && i < n; i++)
+        p.left[list[i].kind]++;
+    if (!sent && !absent)
+        sent = send_list(&p, list, n, &sending);
+    buf_release(&p.answer.body);
+    free(list);
+    int code = print_counts(&p);
     if (filled)
         code = command_failed(&command_push, &filling);
     if (sent)

@@ -18,7 +18,7 @@
 #include "gate/document/document.h"
 #include "gate/report/report.h"
 #include "gate/store/store.h"
-#include "gate/tracker/http_client.h"
+#include "gate/tracker/tracker.h"
 
 /* In the order of `gate --help`; ends with NULL. */
 extern const struct command *const commands[];

@@ -16,7 +16,7 @@
 #include "gate/base/buf.h"
 #include "gate/base/error.h"
 #include "gate/document/document.h"
-#include "gate/tracker/http_client.h"
+#include "gate/tracker/tracker.h"
 
 enum comment_service { COMMENT_GITHUB, COMMENT_GITLAB };
 

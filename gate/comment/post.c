@@ -193,7 +193,7 @@ enum gate_status comment_post(struct comment_target *t, const char *marker, cons
     char version[32];
     enum gate_status status = GATE_OK;
     TRY(http_client_version(version, err));
-    http_answer_init(&p.answer, ANSWER_MAX);
+    buf_init(&p.answer.body, ANSWER_MAX);
     for (unsigned n = 1;; n++) {
         /* From the beginning each time: a comment whose receipt was lost is found, and not written
          * twice. */
@@ -217,6 +217,6 @@ enum gate_status comment_post(struct comment_target *t, const char *marker, cons
         backoff_sleep(delay);
     }
     *created = p.comment == 0;
-    http_answer_release(&p.answer);
+    buf_release(&p.answer.body);
     return status;
 }

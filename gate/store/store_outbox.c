@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store_outbox.c: see store_outbox.h. */
-#include "gate/store/store_outbox.h"
+/* store_outbox.c: what `gate push` sends; see store.h. */
+#include "gate/store/store_private.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "gate/base/alloc.h"
-#include "gate/store/store_private.h"
 
 static const char *const kinds[OUTBOX_KINDS] = {"run", "library"};
 

@@ -14,7 +14,7 @@ enum gate_status fetch_library(struct fetch *f, const char *sha256, char path[PA
                                struct gate_error *err)
 {
     char address[128], version[32];
-    struct http_answer answer;
+    struct http_answer answer = {0};
     struct backoff backoff = backoff_start(PATIENCE_S);
     enum gate_status status = f->failure.status;
     if (!status && !f->is_open)
@@ -24,7 +24,7 @@ enum gate_status fetch_library(struct fetch *f, const char *sha256, char path[PA
     f->is_open = !status;
     snprintf(address, sizeof address, "/api/v1/artifacts/%s", sha256);
     const struct http_request get = {.method = "GET", .path = address, .timeout_s = TIMEOUT_S};
-    http_answer_init(&answer, ARTIFACT_MAX_BYTES);
+    buf_init(&answer.body, ARTIFACT_MAX_BYTES);
     bool again = !status;
     for (unsigned n = 1; again; n++) {
         struct gate_error why = {0};
@@ -48,6 +48,6 @@ enum gate_status fetch_library(struct fetch *f, const char *sha256, char path[PA
                            answer.status == 401 || answer.status == 403
                                ? ": it wants a token, or another one"
                                : "");
-    http_answer_release(&answer);
+    buf_release(&answer.body);
     return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http_client.c: see http_client.h. */
-#include "gate/tracker/http_client.h"
+/* http_client.c: see tracker.h. */
+#include "gate/tracker/tracker.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -57,17 +57,6 @@ enum gate_status http_client_version(char version[32], struct gate_error *err)
 }
 
 /* ---- one request ---- */
-
-void http_answer_init(struct http_answer *a, size_t max_bytes)
-{
-    *a = (struct http_answer){.length = -1};
-    buf_init(&a->body, max_bytes);
-}
-
-void http_answer_release(struct http_answer *a)
-{
-    buf_release(&a->body);
-}
 
 /* NAME = "VALUE" in the file of options that curl reads from its standard input: there no other
  * user of the machine sees the token. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* remote.c: the address of a server and its token; see http_client.h. */
-#include "gate/tracker/http_client.h"
+/* remote.c: the address of a server and its token; see tracker.h. */
+#include "gate/tracker/tracker.h"
 
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,7 @@
 #include "gate/base/file.h"
 
 #define TOKEN_FILE_MAX 4096
-#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
-#define TOKEN_CHARACTERS NAME_CHARACTERS "."
+#define TOKEN_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
 
 /* `option`, else what the variable says, else NULL. */
 static const char *choose(const char *option, const char *variable)
@@ -28,53 +28,31 @@ bool remote_is_named(const struct remote_choice *choice)
 
 /* ---- the address ---- */
 
-/* "127.0.0.1", any 127.x.y.z, "[::1]" and "localhost", which curl never asks a resolver for. */
-static bool is_loopback(const char *host, size_t n)
+/* The places of the whole and of the parts in parentheses; false: it is not of this form. */
+static bool match(const char *form, const char *text, regmatch_t *at, size_t n)
 {
-    if ((n == 9 && !strncmp(host, "localhost", 9)) || (n == 5 && !strncmp(host, "[::1]", 5)))
-        return true;
-    if (n < 9 || strncmp(host, "127.", 4) != 0)
+    regex_t regex;
+    if (regcomp(&regex, form, REG_EXTENDED))
         return false;
-    int dots = 0;
-    for (size_t i = 0; i < n; i++) {
-        bool dot = host[i] == '.';
-        if ((!dot && (host[i] < '0' || host[i] > '9')) || (dot && host[i - 1] == '.'))
-            return false;
-        dots += dot;
-    }
-    return dots == 3 && host[n - 1] != '.';
-}
-
-/* Length of the host at the start of `s`, in lower case only; 0: there is none. */
-static size_t host_length(const char *s)
-{
-    if (s[0] != '[')
-        return strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789.-");
-    size_t n = 1 + strspn(s + 1, "0123456789abcdef:.");
-    return n > 1 && s[n] == ']' ? n + 1 : 0;
-}
-
-/* Checks what is left of the address behind the host, "[:PORT][/PATH]". */
-static bool is_rest(const char *s)
-{
-    if (*s == ':') {
-        size_t n = strcspn(++s, "/");
-        long port = strtol(s, NULL, 10);
-        if (!n || n > 5 || strspn(s, "0123456789") < n || port < 1 || port > 65535)
-            return false;
-        s += n;
-    }
-    return !*s || (*s == '/' && strspn(s, "/" NAME_CHARACTERS ".~") == strlen(s) &&
-                   !strstr(s, "//") && !strstr(s, ".."));
+    bool matches = !regexec(&regex, text, n, at, 0);
+    regfree(&regex);
+    return matches;
 }
 
 enum gate_status remote_take_url(const char *text, struct remote *out, struct gate_error *err)
 {
+    static const char address[] =
+        "^https?://([a-z0-9.-]+|\\[[0-9a-f:.]+])(:[0-9]{1,5})?(/[a-zA-Z0-9_.~/-]*)?$";
+    /* What curl never asks a resolver for. */
+    static const char loopback[] =
+        "^http://(localhost|\\[::1]|127[.][0-9]+[.][0-9]+[.][0-9]+)([:/]|$)";
+    regmatch_t at[4];
+    size_t len = strlen(text);
     *out = (struct remote){0};
-    bool https = !strncmp(text, "https://", 8), http = !strncmp(text, "http://", 7);
-    const char *host = text + (https ? 8 : 7);
-    size_t n = https || http ? host_length(host) : 0, len = strlen(text);
-    if (!n || len > REMOTE_URL_MAX || !is_rest(host + n))
+    bool good = len <= REMOTE_URL_MAX && match(address, text, at, 4);
+    long port = good && at[2].rm_so >= 0 ? strtol(text + at[2].rm_so + 1, NULL, 10) : 1;
+    const char *path = good && at[3].rm_so >= 0 ? text + at[3].rm_so : "";
+    if (!good || port < 1 || port > 65535 || strstr(path, "//") || strstr(path, ".."))
         return gate_fail(err, GATE_USAGE,
                          "'%.100s' is not the address of a server: https://HOST[:PORT][/PATH] in "
                          "lower case, at most %d characters",
@@ -82,7 +60,7 @@ enum gate_status remote_take_url(const char *text, struct remote *out, struct ga
     while (text[len - 1] == '/')
         len--;
     snprintf(out->url, sizeof out->url, "%.*s", (int)len, text);
-    out->loopback = http && is_loopback(host, n);
+    out->loopback = match(loopback, text, NULL, 0);
     return GATE_OK;
 }
 
@@ -143,12 +121,9 @@ enum gate_status remote_take(const char *url, const struct remote_choice *choice
                              struct gate_error *err)
 {
     const char *ca_file = choose(choice->ca_file, "GATE_CA_FILE");
-    enum gate_status status = remote_take_url(url, out, err);
-    if (!status)
-        status = choice->token_file ? read_token(choice->token_file, out, err)
-                                    : find_token(variables, out, err);
-    if (status)
-        return status;
+    TRY(remote_take_url(url, out, err));
+    TRY(choice->token_file ? read_token(choice->token_file, out, err)
+                           : find_token(variables, out, err));
     if (out->token[0] && !out->loopback && strncmp(out->url, "https:", 6) != 0)
         return gate_fail(err, GATE_USAGE,
                          "the token would go to %s in the clear: use https, or a tunnel "

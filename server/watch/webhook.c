@@ -12,7 +12,7 @@
 #include "gate/base/clock.h"
 #include "gate/base/file.h"
 #include "server/watch/hmac.h"
-#include "gate/tracker/http_client.h"
+#include "gate/tracker/tracker.h"
 #include "server/ops/log.h"
 
 #define SECRET_MIN 16
@@ -231,7 +231,7 @@ static enum gate_status post(struct webhook *w, const struct buf *body, long *re
 {
     char seconds[24], timestamp[64], hex[2 * HMAC_BYTES + 1], signature[128];
     const char *headers[] = {timestamp, signature, NULL};
-    struct http_answer answer;
+    struct http_answer answer = {0};
     snprintf(seconds, sizeof seconds, "%lld", (long long)time(NULL));
     sign(w, seconds, body, hex);
     snprintf(timestamp, sizeof timestamp, "X-Gate-Timestamp: %s", seconds);
@@ -245,7 +245,7 @@ static enum gate_status post(struct webhook *w, const struct buf *body, long *re
         .timeout_s = TIMEOUT_S,
         .headers = headers,
     };
-    http_answer_init(&answer, MAX_ANSWER);
+    buf_init(&answer.body, MAX_ANSWER);
     enum gate_status status = http_client_ask(&w->remote, &request, &answer, err);
     *retry_after = answer.retry_after;
     if (answer.status >= 200 && answer.status <= 299)
@@ -255,7 +255,7 @@ static enum gate_status post(struct webhook *w, const struct buf *body, long *re
                            answer.status >= 300 && answer.status < 400
                                ? ", and redirects are not followed: name the address itself"
                                : "");
-    http_answer_release(&answer);
+    buf_release(&answer.body);
     return status;
 }
 
