@@ -11,9 +11,15 @@
 #   (build/fuzz-corpus).
 # - where a device is, `gate verify --tier nightly`
 #
+# Inputs are drawn anew: .ci/run has the same ones each time.
+#
 # A short look at the last three: KERNEL_GATE_KILLS=5 ci/nightly.sh SECONDS=5
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+KERNEL_GATE_DRAW=${KERNEL_GATE_DRAW:-$(od -An -N6 -tx1 /dev/urandom | tr -d ' ')}
+export KERNEL_GATE_DRAW
+echo "the seed of the inputs that tests draw: KERNEL_GATE_DRAW=$KERNEL_GATE_DRAW"
 
 ci/deps.sh build
 ci/deps.sh test

@@ -6,7 +6,7 @@ import subprocess
 import unittest
 import uuid
 
-from harness import BUILD, GATE, HOST, SANITIZED, skip_if_starved
+from harness import BUILD, DRAW, GATE, HOST, SANITIZED, skip_if_starved
 from mutants.left import processes_with
 
 ROGUE = os.path.join(BUILD, "tests", "mutants", "rogue.so")
@@ -21,7 +21,8 @@ class Rogue(unittest.TestCase):
         env = dict(os.environ, GATE_MUTANT_OF=HOST, GATE_MUTANT=deed)
         env.update([mark.split("=")])
         command = [GATE, "verify", "--device", "host", "--suite", "smoke", "--filter",
-                   "gemm/fp32/*", "--library", ROGUE, "--timeout", timeout, "--json"]
+                   "gemm/fp32/*", "--library", ROGUE, "--timeout", timeout, "--json",
+                   "--seed", DRAW]
         script = f'{limit} exec "$@"'
         done = subprocess.run(["bash", "-c", script, "bash", *command], env=env,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
@@ -119,7 +120,7 @@ class Rogue(unittest.TestCase):
 class Stack(unittest.TestCase):
     def verify(self, limit):
         command = [GATE, "verify", "--device", "host", "--suite", "smoke", "--filter",
-                   "gemm/fp32/*", "--library", HOST]
+                   "gemm/fp32/*", "--library", HOST, "--seed", DRAW]
         done = subprocess.run(["bash", "-c", f'ulimit {limit}; exec "$@"', "bash", *command],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout + done.stderr

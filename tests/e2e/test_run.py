@@ -11,7 +11,7 @@ import time
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-from harness import (GATE, HOST, Smoke, mutant, read_bytes, read_file, skip_if_starved,
+from harness import (DRAW, GATE, HOST, Smoke, mutant, read_bytes, read_file, skip_if_starved,
                      write_file)
 
 class Accuracy(Smoke):
@@ -67,7 +67,7 @@ class Accepted(Smoke):
         reports = [x for name, file in names.items() for x in ("--report", f"{name}={file}")]
         cls.done = subprocess.run(
             [GATE, "run", "--device", "host", "--suite", "smoke", "--filter", "*/fp16/*",
-             "--budget", "5", "--accept-new", *reports],
+             "--budget", "5", "--accept-new", "--seed", DRAW, *reports],
             env=dict(os.environ, GATE_CACHE=os.path.join(cls.kept, "cache")),
             cwd=cls.kept, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
 
@@ -380,7 +380,8 @@ class Together(Smoke):
     def test_two_runs_at_once_lose_no_baseline(self):
         """As of two containers that share the stored baselines and nothing else."""
         commands = [[GATE, "run", "--device", "host", "--suite", "smoke", "--filter", cases,
-                     "--budget", "5", "--accept-new"] for cases in ("gemm/fp32/*", "gemv/fp32/*")]
+                     "--budget", "5", "--accept-new", "--seed", DRAW]
+                    for cases in ("gemm/fp32/*", "gemv/fp32/*")]
         runs = [subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL,
                                  env=dict(os.environ, GATE_CACHE=tempfile.mkdtemp(),
                                           GATE_LOCKS=tempfile.mkdtemp()),

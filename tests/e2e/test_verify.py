@@ -10,7 +10,8 @@ import stat
 import subprocess
 import unittest
 
-from harness import FIRST, GATE, HOST, SANITIZED, WORKER, FakeRuns, Gate, mutant, write_file
+from harness import (DRAW, FIRST, GATE, HOST, SANITIZED, WORKER, FakeRuns, Gate, mutant,
+                     write_file)
 
 CASE = "gemm/fp32/m96-n80-k72"
 
@@ -295,8 +296,8 @@ class Wrapped(Verify):
         names = dict(os.environ, GATE_MUTANT_OF=HOST, **env)
         done = subprocess.run(
             [GATE, "verify", "--wrapper", f"{self.wrapper} --tool  memcheck", "--device", "host",
-             "--filter", case, "--json", *args], env=names, cwd=self.folder, text=True,
-            capture_output=True, stdin=subprocess.DEVNULL, check=False)
+             "--filter", case, "--json", "--seed", DRAW, *args], env=names, cwd=self.folder,
+            text=True, capture_output=True, stdin=subprocess.DEVNULL, check=False)
         self.assertEqual(done.returncode, status, done.stderr)
         return json.loads(done.stdout) if done.stdout else done.stderr
 
