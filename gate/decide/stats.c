@@ -31,10 +31,10 @@ double stats_middle(double *x, size_t n)
     return n ? stats_quantile(x, n, 0.5) : 0;
 }
 
-/* Largest k >= 1 with 2 P(Binomial(n, 1/2) < k) <= 1 - confidence; 1 when there is none. */
-static size_t interval_rank(size_t n, double confidence)
+struct estimate stats_median(const double *sorted, size_t n, double confidence)
 {
-    /* Probabilities as logarithms: 2^-n leaves the range of a double at n = 1075. */
+    /* Largest k >= 1 with 2 P(Binomial(n, 1/2) < k) <= 1 - confidence; 1 when there is none.
+     * Probabilities as logarithms: 2^-n leaves the range of a double at n = 1075. */
     double log_term = -(double)n * log(2.0), tail = 0;
     size_t k = 0;
     while (k < n / 2) {
@@ -44,12 +44,7 @@ static size_t interval_rank(size_t n, double confidence)
         log_term += log((double)(n - k)) - log((double)(k + 1));
         k++;
     }
-    return k ? k : 1;
-}
-
-struct estimate stats_median(const double *sorted, size_t n, double confidence)
-{
-    size_t k = interval_rank(n, confidence);
+    k = k ? k : 1;
     return (struct estimate){stats_quantile(sorted, n, 0.5), sorted[k - 1], sorted[n - k]};
 }
 
@@ -65,21 +60,16 @@ double stats_deviation(const double *x, size_t n)
     return sqrt(squares / (double)(n - 1));
 }
 
-/* Quantile 0.995 of Student's t. */
-static double t_quantile(double freedom)
-{
-    const double z = 2.5758, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z, v = freedom;
-    return z + (z3 + z) / (4 * v) + (5 * z5 + 16 * z3 + 3 * z) / (96 * v * v) +
-           (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * v * v * v);
-}
-
 double stats_mean_half_width(const double *x, size_t n, size_t fitted)
 {
     if (n <= fitted)
         return 0;
-    double freedom = (double)(n - fitted);
-    double deviation = stats_deviation(x, n) * sqrt((double)(n - 1) / freedom);
-    return t_quantile(freedom) * deviation / sqrt((double)n);
+    /* Quantile 0.995 of Student's t. */
+    const double z = 2.5758, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
+    const double v = (double)(n - fitted);
+    const double t = z + (z3 + z) / (4 * v) + (5 * z5 + 16 * z3 + 3 * z) / (96 * v * v) +
+                     (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * v * v * v);
+    return t * stats_deviation(x, n) * sqrt((double)(n - 1) / v) / sqrt((double)n);
 }
 
 double stats_half_width(struct estimate e)

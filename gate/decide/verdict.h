@@ -22,8 +22,6 @@ extern const char *const verdict_names[VERDICT_COUNT + 1]; /* NULL ends them */
 
 /* "" where there is none of that number. */
 const char *verdict_name(enum verdict v);
-/* -1: none has this name. */
-int verdict_find(const char *name);
 
 /* Exit code of a run from the number of cases with each verdict: the first of wrong (2), regression
  * (1), environment (4), no-verdict (3) that occurs, else 0. */

@@ -252,14 +252,8 @@ static double middle(const struct pair_row *rows, bool of_time)
 static int read_recorded(struct recorded *out)
 {
     struct pairs p;
-    char why[200];
     int n = 0;
-    FILE *file = fopen("tests/data/pairs-h200.csv", "r");
-    if (!file || pairs_read(&p, file, why, sizeof why) < 0) {
-        fprintf(stderr, "change_rates: tests/data/pairs-h200.csv cannot be read here\n");
-        exit(74);
-    }
-    fclose(file);
+    pairs_read_recording(&p);
     for (size_t at = 0; at < p.n && n < MAX_CASES;) {
         struct pair_group g = pairs_group(&p, at);
         struct recorded *r = &out[n];

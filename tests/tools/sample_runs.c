@@ -509,7 +509,8 @@ static void put_verdict(cJSON *o)
     size_t counts[VERDICT_COUNT] = {0};
     const cJSON *item;
     cJSON_ArrayForEach (item, json_member(o, "cases"))
-        counts[verdict_find(json_string(item, "verdict", ""))]++;
+        for (int v = 0; v < VERDICT_COUNT; v++)
+            counts[v] += !strcmp(json_string(item, "verdict", ""), verdict_names[v]);
     cJSON_ArrayForEach (item, json_member(json_member(o, "calibration"), "cases"))
         counts[VERDICT_NO_VERDICT] += !json_bool(item, "resolved", false);
     text(o, "verdict", verdict_name(verdict_of_run(counts)));

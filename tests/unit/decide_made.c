@@ -30,19 +30,19 @@ struct decide_sequence with_cycles(struct made *m, double percent)
     return m->s;
 }
 
-void assert_decided(const struct decision *d, enum verdict verdict)
+void assert_decided(struct decision d, enum verdict verdict)
 {
-    if (d->next != DECIDE_DONE || d->verdict != verdict)
-        fail_msg("next %d, %s instead of %s: %s", (int)d->next, verdict_name(d->verdict),
-                 verdict_name(verdict), d->reason);
-    assert_int_equal(d->next_n, 0);
+    if (d.next != DECIDE_DONE || d.verdict != verdict)
+        fail_msg("next %d, %s instead of %s: %s", (int)d.next, verdict_name(d.verdict),
+                 verdict_name(verdict), d.reason);
+    assert_int_equal(d.next_n, 0);
 }
 
-void assert_asks(const struct decision *d, enum decide_next next, size_t n)
+void assert_asks(struct decision d, enum decide_next next, size_t n)
 {
-    if (d->next != next || d->next_n != n)
-        fail_msg("next %d to %zu instead of %d to %zu: %s", (int)d->next, d->next_n, (int)next, n,
-                 d->reason);
+    if (d.next != next || d.next_n != n)
+        fail_msg("next %d to %zu instead of %d to %zu: %s", (int)d.next, d.next_n, (int)next, n,
+                 d.reason);
 }
 
 void assert_near(double got, double expected)

@@ -28,8 +28,8 @@ struct decide_sequence make_sequence(struct made *m, size_t n, double centre, do
 struct decide_sequence with_cycles(struct made *m, double percent);
 
 /* Each fails the running test. */
-void assert_decided(const struct decision *d, enum verdict verdict);
-void assert_asks(const struct decision *d, enum decide_next next, size_t n);
+void assert_decided(struct decision d, enum verdict verdict);
+void assert_asks(struct decision d, enum decide_next next, size_t n);
 void assert_near(double got, double expected);
 
 #endif

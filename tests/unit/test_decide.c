@@ -48,13 +48,13 @@ TEST(the_borders_of_the_rule)
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct decision d = decide_on_five(rows[i].percent, 0);
         if (rows[i].end == PASS)
-            assert_decided(&d, VERDICT_PASS);
+            assert_decided(d, VERDICT_PASS);
         else if (rows[i].end == FASTER)
-            assert_decided(&d, VERDICT_IMPROVEMENT);
+            assert_decided(d, VERDICT_IMPROVEMENT);
         else if (rows[i].end == OPEN)
-            assert_asks(&d, DECIDE_MORE_FIRST, 8);
+            assert_asks(d, DECIDE_MORE_FIRST, 8);
         else
-            assert_asks(&d, DECIDE_CONFIRM, 5);
+            assert_asks(d, DECIDE_CONFIRM, 5);
     }
 }
 
@@ -79,15 +79,12 @@ TEST(faster_mirrors_slower_in_logarithms)
 TEST(an_excess_up_to_the_floor_is_not_told_from_nothing)
 {
     static const double slower[5] = {2.9, 2.9, 3, 3.1, 3.1}, faster[5] = {-3, -3, -3, -3, -3};
-    struct decision d = decide_on_five(slower, 2999);
-    assert_asks(&d, DECIDE_CONFIRM, 5);
-    d = decide_on_five(slower, 3000.001);
-    assert_asks(&d, DECIDE_MORE_FIRST, 8);
+    assert_asks(decide_on_five(slower, 2999), DECIDE_CONFIRM, 5);
+    struct decision d = decide_on_five(slower, 3000.001);
+    assert_asks(d, DECIDE_MORE_FIRST, 8);
     assert_near(d.mde, 0.03000001); /* the floor, where the spread is less */
-    d = decide_on_five(faster, 2999);
-    assert_decided(&d, VERDICT_IMPROVEMENT);
-    d = decide_on_five(faster, 3000.001);
-    assert_decided(&d, VERDICT_PASS);
+    assert_decided(decide_on_five(faster, 2999), VERDICT_IMPROVEMENT);
+    assert_decided(decide_on_five(faster, 3000.001), VERDICT_PASS);
 }
 
 TEST(an_open_sequence_goes_from_look_to_look)
@@ -103,9 +100,9 @@ TEST(an_open_sequence_goes_from_look_to_look)
         struct decision d = decide(&in);
         assert_int_equal(d.verdict, VERDICT_NO_VERDICT);
         if (rows[i].next)
-            assert_asks(&d, DECIDE_MORE_FIRST, rows[i].next);
+            assert_asks(d, DECIDE_MORE_FIRST, rows[i].next);
         else
-            assert_decided(&d, VERDICT_NO_VERDICT);
+            assert_decided(d, VERDICT_NO_VERDICT);
     }
 }
 
@@ -115,11 +112,9 @@ TEST(a_sequence_between_two_looks_is_looked_at)
     struct made m;
     struct decide_input in = made_policy;
     in.first = make_sequence(&m, 11, 0.1, 0.1);
-    struct decision d = decide(&in);
-    assert_decided(&d, VERDICT_PASS);
+    assert_decided(decide(&in), VERDICT_PASS);
     in.first = make_sequence(&m, 7, 3, 0.1);
-    d = decide(&in);
-    assert_asks(&d, DECIDE_CONFIRM, 5);
+    assert_asks(decide(&in), DECIDE_CONFIRM, 5);
 }
 
 TEST(too_few_processes_decide_nothing)
@@ -129,7 +124,7 @@ TEST(too_few_processes_decide_nothing)
     for (size_t n = 1; n < DECIDE_FIRST_LOOK; n++) {
         in.first = make_sequence(&m, n, 30, 0);
         struct decision d = decide(&in);
-        assert_asks(&d, DECIDE_MORE_FIRST, 5);
+        assert_asks(d, DECIDE_MORE_FIRST, 5);
         assert_int_equal(d.verdict, VERDICT_NO_VERDICT);
     }
     assert_near(decide(&in).ratio.value, 1.3);
@@ -141,11 +136,9 @@ TEST(one_outlier_is_outvoted_at_twelve)
     struct decide_input in = made_policy;
     in.first = make_sequence(&m, 12, 0, 0.1);
     m.d[3] = 0.5;
-    struct decision d = decide(&in);
-    assert_decided(&d, VERDICT_PASS);
+    assert_decided(decide(&in), VERDICT_PASS);
     m.d[7] = 0.5;
-    d = decide(&in);
-    assert_asks(&d, DECIDE_MORE_FIRST, 16);
+    assert_asks(decide(&in), DECIDE_MORE_FIRST, 16);
 }
 
 TEST(the_threshold_is_that_of_the_policy)
@@ -153,14 +146,11 @@ TEST(the_threshold_is_that_of_the_policy)
     struct made m;
     struct decide_input in = made_policy;
     in.first = make_sequence(&m, 5, 1, 0.05);
-    struct decision d = decide(&in);
-    assert_decided(&d, VERDICT_PASS);
+    assert_decided(decide(&in), VERDICT_PASS);
     in.threshold = 0.005;
-    d = decide(&in);
-    assert_asks(&d, DECIDE_CONFIRM, 5);
+    assert_asks(decide(&in), DECIDE_CONFIRM, 5);
     in.threshold = 0.0102;
-    d = decide(&in);
-    assert_asks(&d, DECIDE_MORE_FIRST, 8);
+    assert_asks(decide(&in), DECIDE_MORE_FIRST, 8);
 }
 
 /* ---- the confirmation ------------------------------------------------------------------------ */
@@ -179,7 +169,7 @@ TEST(a_suspicion_waits_for_its_confirmation)
 {
     for (size_t n = 0; n < DECIDE_FIRST_LOOK; n++) {
         struct decision d = decide_confirmed(n, 3, 0.1);
-        assert_asks(&d, DECIDE_CONFIRM, 5);
+        assert_asks(d, DECIDE_CONFIRM, 5);
         assert_int_equal(d.verdict, VERDICT_NO_VERDICT);
         assert_true(d.confirmed_ratio == 0);
         assert_near(d.ratio.value, 1.03);
@@ -189,14 +179,14 @@ TEST(a_suspicion_waits_for_its_confirmation)
 TEST(both_sequences_must_agree)
 {
     struct decision d = decide_confirmed(5, 2.5, 0.2);
-    assert_decided(&d, VERDICT_REGRESSION);
+    assert_decided(d, VERDICT_REGRESSION);
     assert_near(d.ratio.value, 1.025);
     assert_near(d.confirmed_ratio, 1.025);
     d = decide_confirmed(5, 0, 0.2);
-    assert_decided(&d, VERDICT_PASS);
+    assert_decided(d, VERDICT_PASS);
     assert_near(d.ratio.value, 1);
-    d = decide_confirmed(5, -5, 0.2); /* a pass, and no improvement that anything agrees with */
-    assert_decided(&d, VERDICT_PASS);
+    assert_decided(decide_confirmed(5, -5, 0.2),
+                   VERDICT_PASS); /* a pass, and no improvement that anything agrees with */
 }
 
 TEST(an_open_confirmation_goes_on_to_no_verdict)
@@ -208,9 +198,9 @@ TEST(an_open_confirmation_goes_on_to_no_verdict)
         struct decision d = decide_confirmed(rows[i].n, 1.5, 3);
         assert_int_equal(d.verdict, VERDICT_NO_VERDICT);
         if (rows[i].next)
-            assert_asks(&d, DECIDE_CONFIRM, rows[i].next);
+            assert_asks(d, DECIDE_CONFIRM, rows[i].next);
         else
-            assert_decided(&d, VERDICT_NO_VERDICT);
+            assert_decided(d, VERDICT_NO_VERDICT);
     }
 }
 
@@ -221,9 +211,8 @@ TEST(a_confirmation_nobody_asked_for_is_not_looked_at)
     in.first = make_sequence(&first, 5, 0, 0.1);
     in.confirmation = make_sequence(&second, 5, 3, 0.1);
     struct decision d = decide(&in);
-    assert_decided(&d, VERDICT_PASS);
+    assert_decided(d, VERDICT_PASS);
     assert_near(d.ratio.value, 1);
     in.first = make_sequence(&first, 5, 1.5, 3);
-    d = decide(&in);
-    assert_asks(&d, DECIDE_MORE_FIRST, 8);
+    assert_asks(decide(&in), DECIDE_MORE_FIRST, 8);
 }

@@ -8,7 +8,7 @@
 static void assert_fault(const struct decide_input *in, const char *reason)
 {
     struct decision d = decide(in);
-    assert_decided(&d, VERDICT_NO_VERDICT);
+    assert_decided(d, VERDICT_NO_VERDICT);
     assert_string_equal(d.reason, reason);
     assert_true(d.ratio.value == 0 && d.mde == 0);
     assert_true(d.confirmed_ratio == 0);
@@ -89,6 +89,5 @@ TEST(absurd_figures_are_no_verdict)
         again.d[4] = kept;
     }
     m.d[0] = m.d[1] = m.d[2] = m.d[3] = m.d[4] = 13; /* half a million times slower is slower */
-    struct decision d = decide(&in);
-    assert_decided(&d, VERDICT_REGRESSION);
+    assert_decided(decide(&in), VERDICT_REGRESSION);
 }

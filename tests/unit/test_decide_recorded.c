@@ -239,104 +239,30 @@ TEST(the_whole_suite_is_quiet_and_sharp)
     pairs_free(&p);
 }
 
-/* ---- the reader and the player, on records made up --------------------------------------------
+/* ---- the player, on a record made up ----------------------------------------------------------
  */
 
-static int read_text(struct pairs *p, const char *text, char *why, size_t why_size)
-{
-    FILE *file = tmpfile();
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    rewind(file);
-    int status = pairs_read(p, file, why, why_size);
-    fclose(file);
-    return status;
-}
-
-TEST(columns_are_found_by_name)
-{
-    struct pairs p;
-    char why[256];
-    assert_int_equal(read_text(&p,
-                               "injected,note,d,process,case,p50_ns,log_ratio_cycles\r\n"
-                               "0.025,x,0.0246,2,gemm/a,1000.5,0.0247\r\n"
-                               "0,y,-1e-4,10,gemm/b,,\n"
-                               "0.025,,0.0248,1,gemm/a,1001,0.0249",
-                               why, sizeof why),
-                     0);
-    assert_int_equal(p.n, 3);
-    struct pair_group g = pairs_group(&p, 0);
-    assert_int_equal(g.from, 0);
-    assert_int_equal(g.to, 2);
-    assert_string_equal(p.rows[0].name, "gemm/a");
-    assert_true(p.rows[0].process == 1 && p.rows[0].d == 0.0248 && p.rows[0].injected == 0.025);
-    assert_true(p.rows[1].process == 2 && p.rows[1].log_ratio_cycles == 0.0247);
-    assert_true(p.rows[1].p50_ns == 1000.5);
-    g = pairs_group(&p, 2);
-    assert_int_equal(g.to, 3);
-    assert_string_equal(p.rows[2].name, "gemm/b");
-    assert_true(isnan(p.rows[2].log_ratio_cycles) && isnan(p.rows[2].p50_ns) &&
-                p.rows[2].d == -1e-4);
-    pairs_free(&p);
-}
-
-TEST(faults_name_the_line)
-{
-    static const struct {
-        const char *text, *why;
-    } rows[] = {
-        {"", "line 1: the file is empty"},
-        {"process,d,injected\n", "line 1: no column 'case'"},
-        {"case,process,injected\n", "line 1: no column 'd'"},
-        {"case,process,d,injected\na,1,0.1\n", "line 2: 3 fields instead of 4"},
-        {"case,process,d,injected\na,1,0.1,0,9\n", "line 2: 5 fields instead of 4"},
-        {"case,process,d,injected\na,1,0,0\na,1,,0\n", "line 3: d is '', expected a number"},
-        {"case,process,d,injected\na,1,nan,0\n", "line 2: d is 'nan', expected a number"},
-        {"case,process,d,injected\na,1,1x,0\n", "line 2: d is '1x', expected a number"},
-        {"case,process,d,injected\na,1,1e999,0\n", "line 2: d is '1e999', expected a number"},
-        {"case,process,d,injected\n,1,0,0\n", "line 2: the case is empty or too long"},
-        {"case,process,d,injected\na,1,0,0\n\n", "line 3: 1 fields instead of 4"},
-        {",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,case\n", "line 1: more than 32 columns"},
-    };
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        struct pairs p;
-        char why[256] = "";
-        assert_int_equal(read_text(&p, rows[i].text, why, sizeof why), -1);
-        assert_string_equal(why, rows[i].why);
-        assert_true(p.rows == NULL && p.n == 0);
-    }
-}
-
-/* Twelve processes of a case, and of the same with each slowdown, in the format of a recording. */
-static void write_sample(FILE *file, double sd, double bias)
+/* Twelve processes of a case, and of the same with each slowdown. */
+static struct outcome judge_sample(double sd, double bias)
 {
     static const double injected[] = {0, 0.005, 0.01, 0.025, 0.05};
     static const struct noise_model none = {.name = "none"};
+    struct pair_row rows[12 * COUNT(injected)];
+    struct pairs p = {.rows = rows};
     struct noise noise;
     noise_init(&noise, &none, 0, 5);
-    fputs("case,process,d,log_ratio_cycles,log_ratio_p90,injected,p50_ns\n", file);
     for (size_t i = 0; i < COUNT(injected); i++)
         for (int process = 1; process <= 12; process++) {
             double d = log1p(injected[i] + bias) + sd * rng_normal(&noise.rng);
-            fprintf(file, "gemm/fp16/m64-n64-k64,%d,%.9f,%.9f,,%g,%.1f\n", process, d, d,
-                    injected[i], process % 4 ? 1000.0 : 1030.0);
+            rows[p.n++] = (struct pair_row){.name = "gemm/fp16/m64-n64-k64",
+                                            .process = process,
+                                            .swapped = NAN,
+                                            .d = d,
+                                            .log_ratio_cycles = d,
+                                            .injected = injected[i],
+                                            .p50_ns = process % 4 ? 1000 : 1030};
         }
-}
-
-static struct outcome judge_sample(double sd, double bias)
-{
-    struct pairs p;
-    char why[256];
-    FILE *file = tmpfile();
-    assert_non_null(file);
-    write_sample(file, sd, bias);
-    rewind(file);
-    assert_int_equal(pairs_read(&p, file, why, sizeof why), 0);
-    fclose(file);
-    assert_int_equal(p.n, 60);
-    struct outcome o = judge_pairs(&p);
-    pairs_free(&p);
-    return o;
+    return judge_pairs(&p);
 }
 
 TEST(a_sharp_recording_keeps_the_promises)
