@@ -44,7 +44,7 @@ static enum gate_status check_library_of_commit(const char *commit, const char *
 
 /* ---- folders ---- */
 
-static const struct paths_kind cache_folder = {
+const struct paths_kind artifact_cache = {
     .what = "the artifact cache",
     .variable = "GATE_CACHE",
     .xdg = "XDG_CACHE_HOME",
@@ -56,11 +56,9 @@ enum gate_status artifact_cache_dir(char path[PATHS_MAX], struct gate_error *err
 {
     char chosen[PATHS_MAX];
     struct stat st;
-    enum gate_status status = paths_user_folder(&cache_folder, chosen, err);
-    if (!status)
-        status = file_make_folders(chosen, 0700, err);
-    if (status)
-        return status;
+    enum gate_status status;
+    TRY(paths_user_folder(&artifact_cache, chosen, err));
+    TRY(file_make_folders(chosen, 0700, err));
     char *absolute = realpath(chosen, NULL);
     if (!absolute || stat(absolute, &st))
         status =
@@ -71,7 +69,7 @@ enum gate_status artifact_cache_dir(char path[PATHS_MAX], struct gate_error *err
                            "executed: remove the permission (chmod o-w) or set GATE_CACHE",
                            absolute);
     else
-        status = paths_set(&cache_folder, path, err, "%s", absolute);
+        status = paths_set(&artifact_cache, path, err, "%s", absolute);
     free(absolute);
     return status;
 }
@@ -81,7 +79,7 @@ enum gate_status artifact_cache_folder(const char *name, char path[PATHS_MAX],
 {
     char cache[PATHS_MAX];
     TRY(artifact_cache_dir(cache, err));
-    TRY(paths_set(&cache_folder, path, err, "%s/%s", cache, name));
+    TRY(paths_set(&artifact_cache, path, err, "%s/%s", cache, name));
     return file_make_folders(path, 0700, err);
 }
 
@@ -91,7 +89,7 @@ static enum gate_status artifact_path(const char *sha256, char path[PATHS_MAX],
     char cache[PATHS_MAX];
     TRY(check_sha256(sha256, err));
     TRY(artifact_cache_dir(cache, err));
-    return paths_set(&cache_folder, path, err, "%s/artifacts/%s.so", cache, sha256);
+    return paths_set(&artifact_cache, path, err, "%s/artifacts/%s.so", cache, sha256);
 }
 
 /* ---- artifacts ---- */
@@ -130,7 +128,7 @@ static enum gate_status look(const char *path, const char *sha256, enum presence
 /* A bad artifact is kept for whoever wants to know, under a name that nothing opens. */
 static bool move_aside(const char *path, char aside[PATHS_MAX])
 {
-    if (paths_set(&cache_folder, aside, NULL, "%s.refused", path))
+    if (paths_set(&artifact_cache, aside, NULL, "%s.refused", path))
         return false;
     return !rename(path, aside);
 }
@@ -139,13 +137,11 @@ static enum gate_status store(const struct buf *bytes, const char *sha256, struc
 {
     char folder[PATHS_MAX], path[PATHS_MAX], aside[PATHS_MAX], how[96];
     enum presence presence = DAMAGED;
-    enum gate_status status = artifact_path(sha256, path, err);
-    if (!status)
-        status = artifact_cache_folder("artifacts", folder, err);
-    if (!status)
-        status = look(path, sha256, &presence, how, sizeof how, err);
-    if (status || presence == INTACT)
-        return status;
+    TRY(artifact_path(sha256, path, err));
+    TRY(artifact_cache_folder("artifacts", folder, err));
+    TRY(look(path, sha256, &presence, how, sizeof how, err));
+    if (presence == INTACT)
+        return GATE_OK;
     if (presence == DAMAGED && !move_aside(path, aside) && errno != ENOENT)
         return gate_fail(err, GATE_IO, "artifact '%s' %s and cannot be replaced: %s", path, how,
                          strerror(errno));
@@ -183,11 +179,10 @@ enum gate_status artifact_get(const char *sha256, char path[PATHS_MAX], struct g
 {
     char aside[PATHS_MAX], how[96];
     enum presence presence = ABSENT;
-    enum gate_status status = artifact_path(sha256, path, err);
-    if (!status)
-        status = look(path, sha256, &presence, how, sizeof how, err);
-    if (status || presence == INTACT)
-        return status;
+    TRY(artifact_path(sha256, path, err));
+    TRY(look(path, sha256, &presence, how, sizeof how, err));
+    if (presence == INTACT)
+        return GATE_OK;
     if (presence == ABSENT)
         return gate_fail(err, GATE_NO_VERDICT, "artifact '%s' does not exist", path);
     bool moved = move_aside(path, aside);
@@ -206,19 +201,19 @@ enum gate_status artifact_note_commit(const char *commit, const char *file_name,
     snprintf(name, sizeof name, "commits/%s", commit);
     snprintf(note, sizeof note, "%s\n", sha256);
     TRY(artifact_cache_folder(name, folder, err));
-    TRY(paths_set(&cache_folder, path, err, "%s/%s", folder, file_name));
+    TRY(paths_set(&artifact_cache, path, err, "%s/%s", folder, file_name));
     return file_write_atomic(path, note, NOTE_BYTES, err);
 }
 
-enum gate_status artifact_find_commit(const char *commit, const char *file_name, char sha256[65],
-                                      struct gate_error *err)
+enum gate_status artifact_get_commit(const char *commit, const char *file_name, char sha256[65],
+                                     char path[PATHS_MAX], struct gate_error *err)
 {
-    char cache[PATHS_MAX], path[PATHS_MAX];
+    char cache[PATHS_MAX];
     struct stat st = {0};
     struct buf note;
     TRY(check_library_of_commit(commit, file_name, err));
     TRY(artifact_cache_dir(cache, err));
-    TRY(paths_set(&cache_folder, path, err, "%s/commits/%s/%s", cache, commit, file_name));
+    TRY(paths_set(&artifact_cache, path, err, "%s/commits/%s/%s", cache, commit, file_name));
     if (lstat(path, &st) && errno == ENOENT)
         return gate_fail(err, GATE_NO_VERDICT, "no %s of commit %.12s is in the artifact cache",
                          file_name, commit);
@@ -234,12 +229,5 @@ enum gate_status artifact_find_commit(const char *commit, const char *file_name,
     else if (!status)
         status = gate_fail(err, GATE_ENVIRONMENT, "'%s' is damaged (no SHA-256): remove it", path);
     buf_release(&note);
-    return status;
-}
-
-enum gate_status artifact_get_commit(const char *commit, const char *file_name, char sha256[65],
-                                     char path[PATHS_MAX], struct gate_error *err)
-{
-    TRY(artifact_find_commit(commit, file_name, sha256, err));
-    return artifact_get(sha256, path, err);
+    return status ? status : artifact_get(sha256, path, err);
 }

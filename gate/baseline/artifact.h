@@ -25,6 +25,8 @@
 
 #define ARTIFACT_MAX_BYTES ((size_t)256 << 20)
 
+extern const struct paths_kind artifact_cache;
+
 /* The absolute path of the cache, made with mode 0700 if need be. GATE_ENVIRONMENT: no variable
  * says where, or it is not safe; GATE_IO: it cannot be made. */
 enum gate_status artifact_cache_dir(char path[PATHS_MAX], struct gate_error *err);
@@ -59,12 +61,8 @@ enum gate_status artifact_get(const char *sha256, char path[PATHS_MAX], struct g
 enum gate_status artifact_note_commit(const char *commit, const char *file_name, const char *sha256,
                                       struct gate_error *err);
 
-/* What was noted last. GATE_NO_VERDICT: nothing; GATE_ENVIRONMENT: the note is damaged. The
- * artifact itself may be gone. */
-enum gate_status artifact_find_commit(const char *commit, const char *file_name, char sha256[65],
-                                      struct gate_error *err);
-
-/* artifact_find_commit(), then artifact_get(), with the statuses of both. */
+/* artifact_get() of what was noted last, *sha256. GATE_NO_VERDICT: nothing was. GATE_ENVIRONMENT:
+ * the note is damaged. */
 enum gate_status artifact_get_commit(const char *commit, const char *file_name, char sha256[65],
                                      char path[PATHS_MAX], struct gate_error *err);
 

@@ -133,24 +133,6 @@ static void write_text(const char *prefix, const char *text, const char *suffix,
     buf_puts(out, suffix);
 }
 
-/* Only where there is one: most files have none. */
-static void write_trends(const struct baseline_file *f, struct buf *out)
-{
-    if (!f->n_trends)
-        return;
-    buf_puts(out, "  \"trends\": {");
-    for (size_t i = 0; i < f->n_trends; i++) {
-        const struct baseline_trend *trend = &f->trends[i];
-        write_text("\n    \"", trend->id, "\": [", out);
-        for (size_t j = 0; j < trend->n_runs; j++) {
-            buf_puts(out, "\n      ");
-            fields_write_spaced(&evidence, &trend->runs[j], out);
-            buf_puts(out, j + 1 < trend->n_runs ? "," : "\n    ]");
-        }
-        buf_puts(out, i + 1 < f->n_trends ? "," : "\n  },\n");
-    }
-}
-
 static void write_file(const struct baseline_file *f, struct buf *out)
 {
     write_text("{\n  \"schema\": \"", f->schema, "\",\n", out);
@@ -162,7 +144,18 @@ static void write_file(const struct baseline_file *f, struct buf *out)
         buf_puts(out, i + 1 < f->n_cases ? "," : "\n  ");
     }
     buf_puts(out, "},\n");
-    write_trends(f, out);
+    if (f->n_trends)
+        buf_puts(out, "  \"trends\": {");
+    for (size_t i = 0; i < f->n_trends; i++) {
+        const struct baseline_trend *trend = &f->trends[i];
+        write_text("\n    \"", trend->id, "\": [", out);
+        for (size_t j = 0; j < trend->n_runs; j++) {
+            buf_puts(out, "\n      ");
+            fields_write_spaced(&evidence, &trend->runs[j], out);
+            buf_puts(out, j + 1 < trend->n_runs ? "," : "\n    ]");
+        }
+        buf_puts(out, i + 1 < f->n_trends ? "," : "\n  },\n");
+    }
     buf_puts(out, "  \"log\": [");
     for (size_t i = 0; i < f->n_log; i++) {
         buf_puts(out, "\n    ");
@@ -177,8 +170,7 @@ static void write_file(const struct baseline_file *f, struct buf *out)
 /* The cases are sorted when a file is read, and a new one is inserted at its place. */
 struct baseline {
     struct baseline_file file;
-    struct fields_taken taken; /* the texts of what was read */
-    char **texts;              /* those of what was stored since */
+    char **texts; /* which those in the file are part of */
     size_t n_texts;
 };
 
@@ -192,11 +184,11 @@ static int compare_ids(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* A copy of a text, which is the set's. */
-static const char *keep_text(struct baseline *b, const char *text)
+/* Makes a text of the heap the set's. */
+static const char *keep(struct baseline *b, char *text)
 {
     b->texts = xrealloc(b->texts, b->n_texts + 1, sizeof *b->texts);
-    return b->texts[b->n_texts++] = xstrdup(text);
+    return b->texts[b->n_texts++] = text;
 }
 
 enum gate_status baseline_load(const char *path, const char *device_model, struct baseline **out,
@@ -204,13 +196,14 @@ enum gate_status baseline_load(const char *path, const char *device_model, struc
 {
     struct baseline *b = xcalloc(1, sizeof *b);
     struct baseline_file *f = &b->file;
+    struct fields_taken taken = {.texts = NULL};
     struct stat st;
     struct buf text;
     unsigned line, column;
     *f = (struct baseline_file){.schema = schemas[0], .contract = ""};
     /* A link that leads nowhere is there, and cannot be read. */
     if (lstat(path, &st) && errno == ENOENT) {
-        f->device_model = keep_text(b, device_model ? device_model : "");
+        f->device_model = keep(b, xstrdup(device_model ? device_model : ""));
         *out = b;
         return GATE_OK;
     }
@@ -218,7 +211,8 @@ enum gate_status baseline_load(const char *path, const char *device_model, struc
     enum gate_status status = file_read(path, &text, err);
     if (!status)
         status = fields_parse(&baseline_file_shape, path, 1, text.data, text.len, GATE_IO, f,
-                              &b->taken, err);
+                              &taken, err);
+    keep(b, taken.texts);
     if (!status && device_model && strcmp(f->device_model, device_model) != 0) {
         json_locate(text.data, text.len, "/device_model", false, &line, &column);
         status =
@@ -243,7 +237,6 @@ void baseline_free(struct baseline *b)
     if (!b)
         return;
     fields_release(&baseline_file_shape, &b->file);
-    free(b->taken.texts);
     for (size_t i = 0; i < b->n_texts; i++)
         free(b->texts[i]);
     free(b->texts);
@@ -295,36 +288,6 @@ void baseline_clear(struct baseline_entry *entry)
 
 /* ---- storing ---- */
 
-/* A file with only this change is checked before anything is touched. `c` NULL: no case is left. */
-static enum gate_status check_change(const struct baseline *b, const char *contract,
-                                     struct baseline_case *c, struct baseline_change *change,
-                                     struct gate_error *err)
-{
-    struct baseline_file read, alone = {.schema = b->file.schema,
-                                        .device_model = b->file.device_model,
-                                        .contract = contract,
-                                        .cases = c,
-                                        .n_cases = c != NULL,
-                                        .log = change,
-                                        .n_log = 1};
-    struct field_fault fault;
-    struct buf text;
-    struct fields_taken taken = {.texts = NULL};
-    enum gate_status status = GATE_OK;
-    buf_init(&text, MAX_FILE);
-    write_file(&alone, &text);
-    if (text.failed)
-        status = gate_fail(err, GATE_INTERNAL, "out of memory");
-    else if (fields_take(&baseline_file_shape, text.data, text.len, &read, &taken, &fault))
-        fields_release(&baseline_file_shape, &read);
-    else
-        status = gate_fail(err, GATE_USAGE, "can't change the baseline of '%s': %s: %s",
-                           change->case_id, fault.pointer, fault.message);
-    free(taken.texts);
-    buf_release(&text);
-    return status;
-}
-
 bool baseline_is_of_op(const struct baseline_entry *entry, const char *op_sha256)
 {
     return entry->op_sha256 && op_sha256 ? !strcmp(entry->op_sha256, op_sha256)
@@ -353,18 +316,6 @@ static enum gate_status check_action(const char *case_id, const struct baseline_
                : GATE_OK;
 }
 
-/* Makes each of the texts, those that are there, the set's. */
-static void keep_texts(struct baseline *b, const char **const *texts, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (*texts[i])
-            *texts[i] = keep_text(b, *texts[i]);
-}
-
-#define KEEP(b, ...)                                                                               \
-    keep_texts(b, (const char **const[]){__VA_ARGS__},                                             \
-               sizeof((const char **const[]){__VA_ARGS__}) / sizeof(char **))
-
 /* Inserts an item that begins with its id into a sorted list; returns the list, which has moved. */
 static void *insert(void *list, size_t *n, const void *item, size_t size)
 {
@@ -386,44 +337,52 @@ static void round_digits(struct baseline_entry *e)
     e->spread = round(e->spread * 1e6) / 1e6;
 }
 
-/* Puts the suites that the baseline was taken in before in front of the new ones. */
-static void keep_suites(struct baseline *b, const struct baseline_entry *old,
-                        struct baseline_entry *e)
+/* Stores a change of one case: written as a file of its own and read again, so that it fits the
+ * schema, and its texts and lists are the set's. `c` NULL: no case is left. */
+static enum gate_status store(struct baseline *b, const char *contract, struct baseline_case *c,
+                              struct baseline_change *change, struct gate_error *err)
 {
-    const char **suites = xcalloc(BASELINE_SUITES_MAX, sizeof *suites);
-    size_t n = 0;
-    for (; old && n < old->n_suites; n++)
-        suites[n] = old->suites[n];
-    for (size_t i = 0; i < e->n_suites && n < BASELINE_SUITES_MAX; i++) {
-        size_t k = 0;
-        while (k < n && strcmp(suites[k], e->suites[i]) != 0)
-            k++;
-        if (k == n)
-            suites[n++] = keep_text(b, e->suites[i]);
+    struct baseline_file read, *f = &b->file,
+                               alone = {.schema = f->schema,
+                                        .device_model = f->device_model,
+                                        .contract = contract,
+                                        .cases = c,
+                                        .n_cases = c != NULL,
+                                        .log = change,
+                                        .n_log = 1};
+    struct baseline_case *old = find_case(b, change->case_id);
+    struct fields_taken taken = {.texts = NULL};
+    struct field_fault fault;
+    struct buf text;
+    enum gate_status status = GATE_OK;
+    buf_init(&text, MAX_FILE);
+    write_file(&alone, &text);
+    if (text.failed)
+        status = gate_fail(err, GATE_INTERNAL, "out of memory");
+    else if (!fields_take(&baseline_file_shape, text.data, text.len, &read, &taken, &fault))
+        status = gate_fail(err, GATE_USAGE, "can't change the baseline of '%s': %s: %s",
+                           change->case_id, fault.pointer, fault.message);
+    buf_release(&text);
+    keep(b, taken.texts);
+    if (status)
+        return status;
+    if (old) {
+        free(old->entry.suites);
+        free(old->entry.outputs);
     }
-    e->suites = n ? suites : NULL;
-    e->n_suites = n;
-    if (!n)
-        free(suites);
-}
-
-/* A list of the set's own, like that of the suites. */
-static void keep_outputs(struct baseline *b, struct baseline_entry *e)
-{
-    struct document_output *outputs = e->n_outputs ? xcalloc(e->n_outputs, sizeof *outputs) : NULL;
-    for (size_t i = 0; i < e->n_outputs; i++)
-        outputs[i] =
-            (struct document_output){keep_text(b, e->outputs[i].name), e->outputs[i].rel_fro};
-    e->outputs = outputs;
-}
-
-static void add_change(struct baseline *b, const struct baseline_change *made)
-{
-    struct baseline_file *f = &b->file;
-    struct baseline_change change = *made;
-    KEEP(b, &change.case_id, &change.reason, &change.author, &change.commit, &change.run_uuid);
-    f->log = xrealloc(f->log, f->n_log + 1, sizeof change);
-    f->log[f->n_log++] = change;
+    if (old && c)
+        *old = read.cases[0];
+    else if (c)
+        f->cases = insert(f->cases, &f->n_cases, read.cases, sizeof *read.cases);
+    else
+        memmove(old, old + 1, (size_t)(f->cases + --f->n_cases - old) * sizeof *old);
+    f->log = xrealloc(f->log, f->n_log + 1, sizeof *f->log);
+    f->log[f->n_log++] = read.log[0];
+    f->contract = read.contract;
+    free(read.cases);
+    free(read.log);
+    baseline_trend_end(b, change->case_id);
+    return GATE_OK;
 }
 
 enum gate_status baseline_set(struct baseline *b, const char *case_id, const char *contract,
@@ -439,6 +398,19 @@ enum gate_status baseline_set(struct baseline *b, const char *case_id, const cha
                          f->contract, contract);
     struct baseline_case c = {.id = case_id, .entry = *entry};
     struct baseline_entry *e = &c.entry;
+    const char *suites[BASELINE_SUITES_MAX]; /* those that it was taken in before come first */
+    size_t n = 0;
+    for (; old && n < old->entry.n_suites; n++)
+        suites[n] = old->entry.suites[n];
+    for (size_t i = 0; i < entry->n_suites && n < BASELINE_SUITES_MAX; i++) {
+        size_t k = 0;
+        while (k < n && strcmp(suites[k], entry->suites[i]) != 0)
+            k++;
+        suites[n] = entry->suites[i];
+        n += k == n;
+    }
+    e->suites = n ? suites : NULL;
+    e->n_suites = n;
     round_digits(e);
     struct baseline_change change = {.time_ms = note->time_ms,
                                      .case_id = case_id,
@@ -450,22 +422,7 @@ enum gate_status baseline_set(struct baseline *b, const char *case_id, const cha
                                      .commit = e->commit,
                                      .run_uuid = e->run_uuid};
     TRY(check_action(case_id, old ? &old->entry : NULL, entry, note->action, err));
-    TRY(check_change(b, contract, &c, &change, err));
-    keep_suites(b, old ? &old->entry : NULL, e);
-    keep_outputs(b, e);
-    KEEP(b, &contract, &c.id, &e->kernel, &e->commit, &e->run_uuid, &e->epoch, &e->library_sha256,
-         &e->code_sha256, &e->op_sha256, &e->launches, &e->vendor);
-    if (old) {
-        free(old->entry.suites);
-        free(old->entry.outputs);
-        old->entry = *e;
-    } else {
-        f->cases = insert(f->cases, &f->n_cases, &c, sizeof c);
-    }
-    add_change(b, &change);
-    f->contract = contract;
-    baseline_trend_end(b, c.id);
-    return GATE_OK;
+    return store(b, contract, &c, &change, err);
 }
 
 enum gate_status baseline_retire(struct baseline *b, const char *case_id,
@@ -487,13 +444,7 @@ enum gate_status baseline_retire(struct baseline *b, const char *case_id,
                                      .author = note->author,
                                      .commit = old->entry.commit,
                                      .run_uuid = old->entry.run_uuid};
-    TRY(check_change(b, f->contract, NULL, &change, err));
-    add_change(b, &change);
-    free(old->entry.suites);
-    free(old->entry.outputs);
-    memmove(old, old + 1, (size_t)(f->cases + --f->n_cases - old) * sizeof *old);
-    baseline_trend_end(b, case_id);
-    return GATE_OK;
+    return store(b, f->contract, NULL, &change, err);
 }
 
 /* ---- trends ---- */
@@ -513,10 +464,11 @@ enum gate_status baseline_trend_add(struct baseline *b, const char *case_id,
     if (!find_case(b, case_id))
         return gate_fail(err, GATE_INTERNAL, "'%s' has no baseline that could move", case_id);
     struct baseline_evidence run = *e;
-    KEEP(b, &run.run_uuid, &run.commit);
+    run.run_uuid = keep(b, xstrdup(run.run_uuid));
+    run.commit = keep(b, xstrdup(run.commit));
     struct baseline_trend *trend = baseline_trend(b, case_id);
     if (!trend) {
-        const struct baseline_trend begun = {.id = keep_text(b, case_id)};
+        const struct baseline_trend begun = {.id = keep(b, xstrdup(case_id))};
         f->trends = insert(f->trends, &f->n_trends, &begun, sizeof begun);
         trend = baseline_trend(b, case_id);
     }

@@ -15,7 +15,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <sched.h>
 #include <sha2.h>
 #include <stdbool.h>
@@ -35,10 +34,11 @@
 #include "gate/base/git.h"
 #include "gate/base/process.h"
 #include "gate/base/progress.h"
+#include "gate/base/term.h"
 #include "gate/base/utf8.h"
 
 #define TIMEOUT_MAX_S 86400
-#define REMOVE_S 60.0    /* removing a worktree; after it, the files are removed one by one */
+#define REMOVE_S 60.0    /* removing a worktree, and after it the files */
 #define LOCK_POLL_MS 100 /* flock() knows no time-out */
 #define JOBS_MAX 8       /* a CUDA compiler takes 1 to 2 GB of memory */
 #define TAIL_BYTES 320   /* of the log in a message, which is one line and may be cut */
@@ -110,39 +110,20 @@ static bool run_logged(struct rebuild *r, const char *const *argv, bool in_workt
 
 /* ---- messages ---- */
 
-/* Copies what a terminal may be shown: no control character, no half of a wide one. */
-static size_t copy_text(char *to, const char *from, size_t n)
-{
-    size_t len = 0;
-    while (n) {
-        uint32_t code;
-        size_t step = utf8_decode(from, n, &code);
-        bool good =
-            step && (code == '\n' || code == '\t' || code >= 0xa0 || (code >= ' ' && code < 0x7f));
-        if (good)
-            memcpy(to + len, from, step);
-        else
-            to[len] = '?';
-        len += good ? step : 1;
-        step = step ? step : 1;
-        from += step;
-        n -= step;
-    }
-    return len;
-}
-
 /* The lines of the log that say why, as one; "" for an empty log. They begin at the first line with
  * an error of a compiler, else at the first whole line of the last TAIL_BYTES. */
 static void read_tail(const struct rebuild *r, char tail[TAIL_BYTES + 1])
 {
     char *log = xcalloc(1, LOOK_BYTES + 1), *start = log;
     struct stat st = {0};
+    struct buf safe;
     fstat(r->log, &st);
     ssize_t read =
         pread(r->log, log, LOOK_BYTES, st.st_size > LOOK_BYTES ? st.st_size - LOOK_BYTES : 0);
     size_t n = read > 0 ? (size_t)read : 0;
     while (n > 0 && log[n - 1] == '\n')
         n--;
+    log[n] = '\0';
     char *error = memmem(log, n, "error:", 6), *line = NULL;
     if (error) {
         line = memrchr(log, '\n', (size_t)(error - log));
@@ -151,11 +132,13 @@ static void read_tail(const struct rebuild *r, char tail[TAIL_BYTES + 1])
         line = memchr(start, '\n', TAIL_BYTES);
     }
     start = line ? line + 1 : start;
-    size_t length = (size_t)(log + n - start);
-    tail[copy_text(tail, start, length < TAIL_BYTES ? length : TAIL_BYTES)] = '\0';
+    for (char *c = start; c < log + n; c++)
+        *c = *c == '\n' ? '|' : *c && *c != '\t' ? *c : ' ';
+    buf_init(&safe, (size_t)4 * LOOK_BYTES);
+    term_puts(start, &safe);
+    utf8_print(tail, TAIL_BYTES + 1, "%s", safe.len ? safe.data : "");
+    buf_release(&safe);
     free(log);
-    for (char *c = tail; (c = strchr(c, '\n'));)
-        *c = '|';
 }
 
 static enum gate_status rebuild_failed(const struct rebuild *r, const char *what, const char *how,
@@ -173,15 +156,6 @@ static enum gate_status rebuild_failed(const struct rebuild *r, const char *what
 
 /* ---- worktrees ---- */
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *where)
-{
-    (void)st;
-    (void)type;
-    (void)where;
-    remove(path);
-    return 0; /* the next one may go */
-}
-
 /* git forgets the worktree, too; where it does not know it (it is of another clone, or broken),
  * what counts is that the files are gone. */
 static void remove_worktree(struct rebuild *r, const char *path)
@@ -192,7 +166,8 @@ static void remove_worktree(struct rebuild *r, const char *path)
     run_logged(r, remove_it, false, REMOVE_S, how, sizeof how);
     if (access(path, F_OK) && errno == ENOENT)
         return;
-    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    const char *const files[] = {"rm", "-rf", "--one-file-system", "--", path, NULL};
+    run_logged(r, files, false, REMOVE_S, how, sizeof how);
     if (!access(path, F_OK))
         fprintf(stderr, "gate: cannot remove '%s': remove it by hand\n", path);
 }
@@ -208,8 +183,7 @@ static void remove_stale_worktrees(struct rebuild *r)
         if (strncmp(e->d_name, r->commit, 40) != 0 || e->d_name[40] != '.' ||
             !strcmp(e->d_name + 40, ".lock"))
             continue;
-        int n = snprintf(path, sizeof path, "%s/%s", r->worktrees, e->d_name);
-        if (n > 0 && (size_t)n < sizeof path)
+        if (!paths_set(&artifact_cache, path, NULL, "%s/%s", r->worktrees, e->d_name))
             remove_worktree(r, path);
     }
     closedir(folder);
@@ -219,8 +193,8 @@ static void remove_stale_worktrees(struct rebuild *r)
 static enum gate_status add_worktree(struct rebuild *r, struct gate_error *err)
 {
     char how[96], path[PATHS_MAX];
-    int n = snprintf(path, sizeof path, "%s/%s.XXXXXX", r->worktrees, r->commit);
-    if (n < 0 || (size_t)n >= sizeof path || !mkdtemp(path))
+    TRY(paths_set(&artifact_cache, path, err, "%s/%s.XXXXXX", r->worktrees, r->commit));
+    if (!mkdtemp(path))
         return gate_fail(err, GATE_IO, "cannot make a folder in '%s': %s", r->worktrees,
                          strerror(errno));
     memcpy(r->worktree, path, sizeof r->worktree);
@@ -273,9 +247,7 @@ static enum gate_status take_lock(struct rebuild *r, struct gate_error *err)
     char path[PATHS_MAX];
     const struct timespec pause = {.tv_nsec = LOCK_POLL_MS * 1000000L};
     double deadline = clock_s() + (double)r->timeout_s;
-    int n = snprintf(path, sizeof path, "%s/%s.lock", r->worktrees, r->commit);
-    if (n < 0 || (size_t)n >= sizeof path)
-        return gate_fail(err, GATE_ENVIRONMENT, "the path of the artifact cache is too long");
+    TRY(paths_set(&artifact_cache, path, err, "%s/%s.lock", r->worktrees, r->commit));
     r->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (r->lock < 0)
         return gate_fail(err, GATE_IO, "cannot open '%s': %s", path, strerror(errno));
@@ -316,10 +288,8 @@ static enum gate_status build_in_worktree(struct rebuild *r, struct gate_error *
 {
     char text[128], folder[PATHS_MAX], library[PATHS_MAX], sha256[65];
     TRY(artifact_cache_folder("logs", folder, err));
-    int n =
-        snprintf(r->log_path, sizeof r->log_path, "%s/%s-%s.log", folder, r->commit, r->file_name);
-    if (n < 0 || (size_t)n >= sizeof r->log_path)
-        return gate_fail(err, GATE_ENVIRONMENT, "the path of the artifact cache is too long");
+    TRY(paths_set(&artifact_cache, r->log_path, err, "%s/%s-%s.log", folder, r->commit,
+                  r->file_name));
     r->log = open(r->log_path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
     if (r->log < 0)
         return gate_fail(err, GATE_IO, "cannot write '%s': %s", r->log_path, strerror(errno));
@@ -355,34 +325,29 @@ static enum gate_status find(const struct rebuild *r, char path[PATHS_MAX], char
 
 /* ---- recipes ---- */
 
-static enum gate_status check_recipe(const struct rebuild_recipe *recipe, struct gate_error *err)
+/* The commands of a shell may make different libraries of a commit; each is known by its recipe. */
+static enum gate_status read_recipe(struct rebuild *r, struct gate_error *err)
 {
-    if (!recipe->library)
+    SHA2_CTX context;
+    char hex[SHA256_DIGEST_STRING_LENGTH], padded[PATHS_MAX + 2];
+    const struct rebuild_recipe *recipe = r->recipe;
+    const char *library = recipe->library;
+    if (!library)
         return gate_fail(err, GATE_USAGE,
                          "nothing says how a commit is built: set 'build' and 'library' in "
                          "gate.json, or give --build COMMAND and --built FILE");
-    char padded[PATHS_MAX + 2];
-    snprintf(padded, sizeof padded, "/%s/", recipe->library);
-    if (recipe->library[0] == '/' || strstr(padded, "/../") || strlen(recipe->library) > 1000)
+    snprintf(padded, sizeof padded, "/%s/", library);
+    if (library[0] == '/' || strstr(padded, "/../") || strlen(library) > 1000)
         return gate_fail(err, GATE_USAGE,
                          "the build makes '%.200s', which is not in the checkout of a commit: give "
                          "a path relative to the folder of the build",
-                         recipe->library);
-    return GATE_OK;
-}
-
-/* The commands of a shell may make different libraries of a commit; each is known by its recipe. */
-static enum gate_status name_file(struct rebuild *r, struct gate_error *err)
-{
-    SHA2_CTX context;
-    char hex[SHA256_DIGEST_STRING_LENGTH];
-    const struct rebuild_recipe *recipe = r->recipe;
+                         library);
     if (!recipe->command) {
-        int n = snprintf(r->file_name, sizeof r->file_name, "%s", recipe->library);
+        int n = snprintf(r->file_name, sizeof r->file_name, "%s", library);
         return n < (int)sizeof r->file_name
                    ? GATE_OK
                    : gate_fail(err, GATE_USAGE, "'%.80s' is not the file name of a library",
-                               recipe->library);
+                               library);
     }
     /* Where its folder lies in the repository, as git has it: with a '/' at its end. */
     const char *folder = recipe->folder && recipe->folder[0] ? recipe->folder : ".";
@@ -391,10 +356,10 @@ static enum gate_status name_file(struct rebuild *r, struct gate_error *err)
             err, GATE_ENVIRONMENT,
             "git finds no repository that it may use at '%s': 'git -C %s status' says why", folder,
             folder);
+    const char *const texts[] = {recipe->command, r->prefix, library};
     SHA256Init(&context);
-    SHA256Update(&context, (const uint8_t *)recipe->command, strlen(recipe->command) + 1);
-    SHA256Update(&context, (const uint8_t *)r->prefix, strlen(r->prefix) + 1);
-    SHA256Update(&context, (const uint8_t *)recipe->library, strlen(recipe->library) + 1);
+    for (size_t i = 0; i < COUNT(texts); i++)
+        SHA256Update(&context, (const uint8_t *)texts[i], strlen(texts[i]) + 1);
     SHA256End(&context, hex);
     snprintf(r->file_name, sizeof r->file_name, "build-%.16s.so", hex);
     return GATE_OK;
@@ -404,18 +369,13 @@ enum gate_status rebuild_commit(const char *commit, const struct rebuild_recipe 
                                 char path[PATHS_MAX], char sha256[65], struct gate_error *err)
 {
     struct rebuild r = {.commit = commit, .recipe = recipe, .log = -1, .lock = -1};
-    enum gate_status status = check_recipe(recipe, err);
-    if (!status)
-        status = name_file(&r, err);
-    if (!status)
-        status = find(&r, path, sha256, err); /* checks both names, too */
+    TRY(read_recipe(&r, err));
+    enum gate_status status = find(&r, path, sha256, err); /* checks both names, too */
     if (status != GATE_NO_VERDICT)
         return status;
-    status = read_timeout(&r.timeout_s, err);
-    if (!status)
-        status = artifact_cache_folder("worktrees", r.worktrees, err);
-    if (!status)
-        status = take_lock(&r, err);
+    TRY(read_timeout(&r.timeout_s, err));
+    TRY(artifact_cache_folder("worktrees", r.worktrees, err));
+    status = take_lock(&r, err);
     if (!status) {
         status = find(&r, path, sha256, err); /* whoever held the lock may have made it */
         if (status == GATE_NO_VERDICT)

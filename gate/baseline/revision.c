@@ -91,19 +91,6 @@ enum gate_status revision_merge_base(const char *base, char commit[41], struct g
                            base);
 }
 
-static enum gate_status resolve_file(const char *path, struct revision *out, struct gate_error *err)
-{
-    struct revision r = {0};
-    struct stat st;
-    snprintf(r.path, sizeof r.path, "%s%s", strchr(path, '/') ? "" : "./", path);
-    if (!stat(r.path, &st) && (uintmax_t)st.st_size > ARTIFACT_MAX_BYTES)
-        return gate_fail(err, GATE_USAGE, "'%s' is larger than the %zu MiB a library may have",
-                         path, ARTIFACT_MAX_BYTES >> 20);
-    TRY(piece_hash_file(r.path, r.sha256, err));
-    *out = r;
-    return GATE_OK;
-}
-
 static enum gate_status resolve_commit(const char *commit, const struct rebuild_recipe *recipe,
                                        struct revision *out, struct gate_error *err)
 {
@@ -141,23 +128,18 @@ enum gate_status revision_check(const char *what, struct gate_error *err)
 enum gate_status revision_resolve(const char *what, const struct rebuild_recipe *recipe,
                                   struct revision *out, struct gate_error *err)
 {
-    char commit[41];
-    TRY(find(what, commit, err));
-    return commit[0] ? resolve_commit(commit, recipe, out, err) : resolve_file(what, out, err);
-}
-
-/* Why a file that was built anew is not the baseline's; "" when it is one of the same code. */
-static void compare_code(const char *path, const char *code_sha256, char *why, size_t why_size)
-{
-    char code[65] = "";
-    struct gate_error err = {0};
-    why[0] = '\0';
-    if (!code_sha256)
-        snprintf(why, why_size, "and the machine code of the stored one is not recorded");
-    else if (machine_code_of_file(path, code, &err))
-        utf8_print(why, why_size, "and %.200s", err.message);
-    else if (strcmp(code, code_sha256) != 0)
-        snprintf(why, why_size, "and runs other machine code");
+    struct revision r = {0};
+    struct stat st;
+    TRY(find(what, r.commit, err));
+    if (r.commit[0])
+        return resolve_commit(r.commit, recipe, out, err);
+    snprintf(r.path, sizeof r.path, "%s%s", strchr(what, '/') ? "" : "./", what);
+    if (!stat(r.path, &st) && (uintmax_t)st.st_size > ARTIFACT_MAX_BYTES)
+        return gate_fail(err, GATE_USAGE, "'%s' is larger than the %zu MiB a library may have",
+                         what, ARTIFACT_MAX_BYTES >> 20);
+    TRY(piece_hash_file(r.path, r.sha256, err));
+    *out = r;
+    return GATE_OK;
 }
 
 enum gate_status revision_resolve_baseline(const struct baseline_entry *entry,
@@ -166,7 +148,7 @@ enum gate_status revision_resolve_baseline(const struct baseline_entry *entry,
 {
     struct revision r = {0};
     struct gate_error absent = {0};
-    char known[41], why[300];
+    char known[41], why[300], code[65] = "";
     enum gate_status status = artifact_get(entry->library_sha256, r.path, &absent);
     if (!status) {
         memcpy(r.sha256, entry->library_sha256, sizeof r.sha256);
@@ -183,11 +165,15 @@ enum gate_status revision_resolve_baseline(const struct baseline_entry *entry,
         return gate_fail(err, GATE_NO_VERDICT,
                          "the baseline's library is not here, and no commit makes it: it was built "
                          "with changes that were not committed");
-    status = resolve_commit(entry->commit, recipe, &r, err);
-    if (status)
-        return status;
+    TRY(resolve_commit(entry->commit, recipe, &r, err));
     if (strcmp(r.sha256, entry->library_sha256) != 0) {
-        compare_code(r.path, entry->code_sha256, why, sizeof why);
+        why[0] = '\0'; /* not the baseline's file, but perhaps one of the same code */
+        if (!entry->code_sha256)
+            snprintf(why, sizeof why, "and the machine code of the stored one is not recorded");
+        else if (machine_code_of_file(r.path, code, &absent))
+            utf8_print(why, sizeof why, "and %.200s", absent.message);
+        else if (strcmp(code, entry->code_sha256) != 0)
+            snprintf(why, sizeof why, "and runs other machine code");
         r.other_code = why[0] && entry->launches;
         if (why[0] && !entry->launches)
             return gate_fail(err, GATE_NO_VERDICT,
