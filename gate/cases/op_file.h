@@ -172,7 +172,8 @@ struct own_broken {
     char why[120];    /* "": it is a constraint that does not hold */
 };
 
-/* Do the sizes break what the file says, or leave an input without the values that it must have? */
+/* Do the sizes break what the file says, or leave an input without the values that it must have?
+ * `own` NULL: of a built-in op, which breaks nothing. */
 bool own_op_broken(const struct own_op *own, const struct kg_problem *p, struct own_broken *broken);
 
 /* ---- arrange.c ---- */

@@ -126,6 +126,8 @@ bool own_op_broken(const struct own_op *own, const struct kg_problem *p, struct 
 {
     const char *why;
     *b = (struct own_broken){.what = NULL};
+    if (!own)
+        return false;
     for (size_t i = 0; i < own->file.n_constraints; i++)
         if (!value_of(&own->constraints[i], own, p, &why))
             return break_at(b, own->file.constraints[i], "/constraints", "%s", why ? why : "");

@@ -167,7 +167,7 @@ static enum gate_status check_sizes(const struct kg_problem *p, const char **key
                              tensors[i].name, elements);
     }
     struct own_broken broken;
-    if (op->own && own_op_broken(op->own, p, &broken))
+    if (own_op_broken(op->own, p, &broken))
         return gate_fail(err, GATE_USAGE, "the sizes break '%s' of '%s'%s%s", broken.what, op->name,
                          *broken.why ? ": " : "", broken.why);
     if (op_allows(p))

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "kernels/ops/storage.h"
-#include "kernels/reference/reference.h"
+#include "kernels/ops/rows.h"
 #include "gate/base/alloc.h"
 #include "gate/base/clock.h"
 #include "gate/base/file.h"
@@ -150,16 +150,9 @@ static enum gate_status host_reference(struct device *d, const struct kg_problem
                                        const struct kg_tensor *in, double *const *out,
                                        struct gate_error *err)
 {
-    struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
-    uint32_t n_in = 0;
-    for (unsigned i = problem_tensors(p, tensors); i-- > 0;)
-        n_in += !tensors[i].is_output;
-    enum kg_status status = kg_reference_host(p, in, n_in, out, d->info.kg.sm_count);
-    if (status == KG_LAUNCH_FAILED)
-        return gate_fail(err, GATE_ENVIRONMENT, "the host has no memory for the fp64 reference");
-    if (status != KG_OK)
-        return gate_fail(err, GATE_INTERNAL, "the fp64 reference refused the problem");
-    return GATE_OK;
+    return rows_reference(p, in, out, d->info.kg.sm_count) == KG_OK
+               ? GATE_OK
+               : gate_fail(err, GATE_ENVIRONMENT, "the host has no memory for the fp64 reference");
 }
 
 static enum gate_status host_compare(struct device *d, const struct kg_tensor *out,

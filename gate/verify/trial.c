@@ -9,6 +9,7 @@
 
 #include "gate/base/seed.h"
 #include "gate/base/utf8.h"
+#include "gate/device/host.h"
 #include "gate/launch/arm.h"
 #include "gate/verify/verify_compare.h"
 
@@ -109,16 +110,6 @@ __attribute__((format(printf, 2, 3))) static void say(const struct work *w, cons
 
 /* ---- launching ---- */
 
-static bool may_differ(const struct work *w)
-{
-    return kernel_may_differ(w->b->kernel);
-}
-
-static bool is_dense(const struct trial *t)
-{
-    return image_layout_is_dense(&t->problem, &t->layout);
-}
-
 static const struct problem_tensor *output(const struct work *w, uint32_t i)
 {
     return &w->image.about[w->image.n_in + i];
@@ -132,7 +123,7 @@ static enum kg_status launch(void *context, unsigned index, void *stream)
     (void)index;
     args.stream = stream;
     if (w->guard)
-        guard_place(&b->guard, w->guard, &w->image, &args);
+        guard_place(&b->guard, &w->image, &args);
     problem_update_in_place(output(w, 0), &args);
     w->returned = b->kernel->launch(&w->t->problem, &args);
     return w->returned;
@@ -168,14 +159,13 @@ static enum gate_status launch_once(struct work *w, bool *refused, struct gate_e
     const struct kg_args args = image_args(&w->image, b->slab.data);
     TRY(image_restore(b->device, &w->image, &args, err));
     if (w->guard)
-        status =
-            guard_enter(b->device, &b->guard, w->guard, &w->image, b->slab.data, w->poison, err);
+        status = guard_enter(b->device, &b->guard, &w->image, b->slab.data, w->poison, err);
     if (!status)
         status = launch_here(w, err);
     if (!status && w->guard)
-        status = guard_leave(b->device, &b->guard, w->guard, &w->image, b->slab.data, err);
+        status = guard_leave(b->device, &b->guard, &w->image, b->slab.data, err);
     *refused = status == GATE_WRONG && w->returned == KG_UNSUPPORTED &&
-               (!is_dense(w->t) || w->guard == GUARD_FAR);
+               (w->guard == GUARD_FAR || !image_layout_is_dense(&w->t->problem, &w->t->layout));
     if (*refused)
         return GATE_OK;
     if (status == GATE_WRONG)
@@ -217,10 +207,12 @@ static enum gate_status compare(struct work *w, struct gate_error *err)
         compare_start(&look, p, about, w->t->probe,
                       fmax(compare_least_rms(w->t->probe, p, about), here ? w->rms[i] : 0));
         look.unbiased = w->t->probe == PROBE_NORMAL && !w->t->given && !op_of(p)->rounds_inside;
-        TRY(here ? compare_on_host(&look, &got, w->wanted[i], err)
-                 : compare_on_device(w->b->device, &look, &args.out[i], w->reference[i], err));
+        if (here)
+            host_parts(&got, w->wanted[i], &look.rule, &look.found);
+        else
+            TRY(compare_on_device(w->b->device, &look, &args.out[i], w->reference[i], err));
         if (w->t->probe != PROBE_NAN)
-            TRY(compare_asks_reference(w->b->device, &look, w->reference[i], err));
+            TRY(own_reference_asked(w->b->device, &look, w->reference[i], err));
         if (!compare_is_right(&look, text, sizeof text))
             say(w, "%s", text);
     }
@@ -258,7 +250,7 @@ static enum gate_status look_on_the_host(struct work *w, bool first, struct gate
     const struct device_span slab = {w->b->slab.data, w->image.size};
     uint64_t hash = 0;
     TRY(device_hash(w->b->device, &slab, 1, &hash, err));
-    if (!first && !may_differ(w) && hash == w->hash)
+    if (!first && !kernel_may_differ(w->b->kernel) && hash == w->hash)
         return GATE_OK;
     TRY(device_download(w->b->device, w->after, slab.data, w->image.size, err));
     if (!image_is_intact(&w->image, w->after, text, sizeof text))
@@ -269,7 +261,7 @@ static enum gate_status look_on_the_host(struct work *w, bool first, struct gate
             memcpy(w->first[i], w->scratch[i], problem_tensor_bytes(output(w, i)));
     }
     w->hash = first ? hash : w->hash;
-    if (first || may_differ(w))
+    if (first || kernel_may_differ(w->b->kernel))
         return compare(w, err);
     look_for_change(w);
     return GATE_OK;
@@ -307,11 +299,12 @@ static enum gate_status look_on_the_device(struct work *w, bool first, struct ga
     }
     if (inputs != w->inputs)
         say(w, "wrote where it must not: an input, or the padding between its rows, changed");
-    if (!first && !may_differ(w) && outputs != w->hash)
+    if (!first && !kernel_may_differ(w->b->kernel) && outputs != w->hash)
         say(w, "a second launch on the same inputs gave different bits; the kernel does not "
                "declare itself non-deterministic");
     w->hash = outputs;
-    return (first || may_differ(w)) && !w->t->launches_only ? compare(w, err) : GATE_OK;
+    return (first || kernel_may_differ(w->b->kernel)) && !w->t->launches_only ? compare(w, err)
+                                                                              : GATE_OK;
 }
 
 /* `first`: of these inputs, so that there are no bits to compare with yet. */
@@ -367,33 +360,6 @@ static enum gate_status fill_from_the_host(struct work *w, struct gate_error *er
     return fill_rest(w, err);
 }
 
-/* In the padding too: what is read there and used shows. */
-static enum gate_status fill_input(struct work *w, const struct kg_tensor *t, uint32_t i,
-                                   struct gate_error *err)
-{
-    struct device *d = w->b->device;
-    const struct trial_given *given = w->t->given;
-    const int64_t elements = (int64_t)(8 * w->image.span[i] / kg_dtype_bits(t->dtype));
-    if (given)
-        return device_copy(d, t->data, given->inputs->args.in[i].data, w->image.span[i], err);
-    return operands_fill_input(d, &w->t->problem, i, t, elements, probe_is_exact(w->t->probe),
-                               w->t->seed, err);
-}
-
-/* The same inputs but for one element, among other bytes. */
-static enum gate_status change(struct work *w, struct gate_error *err)
-{
-    struct image other;
-    w->poison = POISON_LARGE;
-    enum gate_status status = image_with_poison(&w->image, w->poison, &other, err);
-    image_release(&w->image);
-    w->image = other;
-    if (status)
-        return status;
-    probe_change(w->t->probe, &other.problem, other.view, other.n_in, ~w->t->seed);
-    return fill_from_the_host(w, err);
-}
-
 /* ---- setting up ---- */
 
 /* Where the device gives no guarded memory that is counted, and the trial is one in plain memory.
@@ -402,11 +368,10 @@ static enum gate_status make_guard(struct work *w, struct gate_error *err)
 {
     struct bench *b = w->b;
     struct left_out *left_out = &b->found->left_out;
-    if (!w->t->guard || !is_dense(w->t))
+    if (!w->t->guard || !image_layout_is_dense(&w->t->problem, &w->t->layout))
         return GATE_OK;
-    guard_choose(b->device, &b->guard, w->t->far);
-    enum gate_status status =
-        guard_make(b->device, &b->guard, w->t->guard, &w->image, b->workspace_bytes, err);
+    enum gate_status status = guard_make(b->device, &b->guard, w->t->guard, w->t->far, &w->image,
+                                         b->workspace_bytes, err);
     if (status != GATE_ENVIRONMENT) {
         w->guard = status ? GUARD_NONE : w->t->guard;
         return status;
@@ -444,8 +409,9 @@ static enum gate_status set_up_on_the_host(struct work *w, struct gate_error *er
 static enum gate_status set_up_on_the_device(struct work *w, struct gate_error *err)
 {
     struct bench *b = w->b;
+    const struct trial *t = w->t;
     struct image *image = &w->image;
-    image_plan(&w->t->problem, &w->t->layout, image);
+    image_plan(&t->problem, &t->layout, image);
     for (uint32_t i = image->n_in + image->n_out; i-- > 0;)
         if (i >= image->n_in || image->about[i].is_updated) {
             image->view[i] = problem_dense(&image->about[i], NULL);
@@ -455,8 +421,14 @@ static enum gate_status set_up_on_the_device(struct work *w, struct gate_error *
     TRY(make_guard(w, err));
     const struct kg_args args = image_args(image, b->slab.data);
     TRY(device_fill_bytes(b->device, b->slab.data, w->poison, image->size, err));
-    for (uint32_t i = 0; i < args.n_in; i++)
-        TRY(fill_input(w, &args.in[i], i, err));
+    for (uint32_t i = 0; i < args.n_in; i++) { /* in the padding too: what is read there shows */
+        const struct kg_tensor *to = &args.in[i];
+        const int64_t elements = (int64_t)(8 * image->span[i] / kg_dtype_bits(to->dtype));
+        TRY(t->given ? device_copy(b->device, to->data, t->given->inputs->args.in[i].data,
+                                   image->span[i], err)
+                     : operands_fill_input(b->device, &t->problem, i, to, elements,
+                                           probe_is_exact(t->probe), t->seed, err));
+    }
     TRY(fill_rest(w, err));
     return hash_of(w, false, &w->inputs, err);
 }
@@ -488,9 +460,14 @@ static enum gate_status run(struct work *w, bool *refused, struct gate_error *er
     }
     if (!v->ok || !t->changed)
         return GATE_OK;
-    TRY(change(w, err));
-    if (!v->ok)
-        return GATE_OK;
+    struct image other; /* the same inputs but for one element, among other bytes */
+    w->poison = POISON_LARGE;
+    const enum gate_status copied = image_with_poison(&w->image, w->poison, &other, err);
+    image_release(&w->image);
+    w->image = other;
+    TRY(copied);
+    probe_change(t->probe, &other.problem, other.view, other.n_in, ~t->seed);
+    TRY(fill_from_the_host(w, err));
     TRY(launch_once(w, refused, err));
     return v->ok ? look(w, true, err) : GATE_OK;
 }

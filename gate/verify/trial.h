@@ -79,6 +79,12 @@ bool bench_choose(struct bench *b, const struct kg_problem *p, bool large, enum 
 /* What a launch of the bench's kernel gets on an image at `memory`, on the device's stream. */
 struct kg_args bench_args(const struct bench *b, const struct image *image, void *memory);
 
+/* Random inputs, of the op's kind. */
+static inline enum probe probe_random(const struct kg_problem *p)
+{
+    return probe_applies(PROBE_NORMAL, p) ? PROBE_NORMAL : PROBE_UNIFORM;
+}
+
 static inline bool kernel_may_differ(const struct kg_kernel *k)
 {
     return k->flags & KG_KERNEL_NONDETERMINISTIC;

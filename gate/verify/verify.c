@@ -69,7 +69,7 @@ enum gate_status verify_outputs(struct device *d, const struct suite_case *c,
         look.whole = !closely;
         look.unbiased = !own_inputs && !op_of(&c->problem)->rounds_inside;
         TRY(compare_on_device(d, &look, &o->args.out[i], r->out[i].data, err));
-        TRY(compare_asks_reference(d, &look, r->out[i].data, err));
+        TRY(own_reference_asked(d, &look, r->out[i].data, err));
         const struct device_comparison *found = &look.found;
         const double rel_fro = compare_whole_error(&look), n = (double)found->elements;
         v->rel_fro = max_nan(v->rel_fro, rel_fro);
@@ -167,38 +167,33 @@ static enum gate_status repeat(const struct verify_job *job, struct arm *arm,
 
 /*
  * One launch as it will be timed: recorded, then replayed into poisoned outputs. What hides on
- * another stream is not in the recording, or has run before the outputs were poisoned.
+ * another stream is not in the recording, or has run before the outputs were poisoned. It writes
+ * the bits of the launches, or, declared otherwise, something right.
  */
-static enum gate_status replay_once(const struct verify_job *job, struct arm *arm,
-                                    struct gate_error *err)
-{
-    struct arm_launch launch = verifying_launch(job, arm);
-    struct device_replay *recording = NULL;
-    struct device_time unused;
-    enum gate_status status =
-        device_replay_record(job->device, arm_launch, &launch, 1, false, &recording, err);
-    if (!status)
-        status = device_synchronize(job->device, err);
-    if (!status)
-        status = operands_poison(job->device, job->operands, POISON_NAN, err);
-    if (!status)
-        status = device_replay_run(job->device, recording, &unused, err);
-    device_replay_free(job->device, recording);
-    return noted(arm, status, err);
-}
-
-/* What the replay wrote: the bits of the launches, or, declared otherwise, something right. */
 static enum gate_status verify_replayed(const struct verify_job *job, struct arm *arm,
                                         struct gate_error *err)
 {
     struct verification *v = &arm->verification;
+    struct device *d = job->device;
+    struct arm_launch launch = verifying_launch(job, arm);
+    struct device_replay *recording = NULL;
+    struct device_time unused;
     uint64_t launched = 0, replayed = 0;
-    TRY(operands_hash_outputs(job->device, job->operands, 1, &launched, err));
-    TRY(replay_once(job, arm, err));
-    TRY(operands_hash_outputs(job->device, job->operands, 1, &replayed, err));
+    TRY(operands_hash_outputs(d, job->operands, 1, &launched, err));
+    enum gate_status status =
+        device_replay_record(d, arm_launch, &launch, 1, false, &recording, err);
+    if (!status)
+        status = device_synchronize(d, err);
+    if (!status)
+        status = operands_poison(d, job->operands, POISON_NAN, err);
+    if (!status)
+        status = device_replay_run(d, recording, &unused, err);
+    device_replay_free(d, recording);
+    TRY(noted(arm, status, err));
+    TRY(operands_hash_outputs(d, job->operands, 1, &replayed, err));
     if (replayed == launched)
         return GATE_OK;
-    TRY(verify_outputs(job->device, job->c, job->operands, job->reference, true, v, err));
+    TRY(verify_outputs(d, job->c, job->operands, job->reference, true, v, err));
     if (!v->ok)
         note_fault_before(v, "right when launched, wrong when replayed from a recording");
     else if (!kernel_may_differ(arm->kernel))
@@ -242,25 +237,12 @@ static enum gate_status verify_further(const struct verify_job *job, struct arm 
     return v->ok ? check_before(job, arm, before, err) : GATE_OK;
 }
 
-/* Before the first launch: what allocates or waits for the device there alone shows. *fault says
- * why it cannot be recorded. It is noted when nothing else is wrong: what a launch does to its
- * results, to the process or to the device says more. */
-static enum gate_status record_first(const struct verify_job *job, struct arm *arm,
-                                     struct gate_error *fault, struct gate_error *err)
-{
-    struct arm_launch launch = verifying_launch(job, arm);
-    struct device_replay *recording = NULL;
-    enum gate_status status =
-        device_replay_record(job->device, arm_launch, &launch, 1, false, &recording, err);
-    device_replay_free(job->device, recording);
-    if (status != GATE_WRONG)
-        return status;
-    *fault = *err;
-    return GATE_OK;
-}
-
-/* One launch into poisoned outputs between poisoned red zones, compared; before it a recording if
- * `fault` is not NULL. */
+/*
+ * One launch into poisoned outputs between poisoned red zones, compared; before it a recording if
+ * `fault` is not NULL: what allocates or waits for the device in the first launch alone shows.
+ * *fault says why it cannot be recorded. It is noted when nothing else is wrong: what a launch does
+ * to its results, to the process or to the device says more.
+ */
 static enum gate_status verify_once(const struct verify_job *job, struct arm *arm,
                                     unsigned char poison, struct gate_error *fault,
                                     struct gate_error *err)
@@ -270,8 +252,17 @@ static enum gate_status verify_once(const struct verify_job *job, struct arm *ar
     if (job->workspace.bytes)
         TRY(device_fill_bytes(d, job->workspace.data, poison, job->workspace.bytes, err));
     TRY(device_poison_shared(d, err));
-    if (fault)
-        TRY(record_first(job, arm, fault, err));
+    if (fault) {
+        struct arm_launch launch = verifying_launch(job, arm);
+        struct device_replay *recording = NULL;
+        enum gate_status status =
+            device_replay_record(d, arm_launch, &launch, 1, false, &recording, err);
+        device_replay_free(d, recording);
+        if (status == GATE_WRONG)
+            *fault = *err;
+        else
+            TRY(status);
+    }
     TRY(verify_launch(job, arm, err));
     arm->verification.seeds++;
     TRY(verify_outputs(d, job->c, job->operands, job->reference, fault != NULL, &arm->verification,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/verify/verify_classes.h"
+/* verify_classes.c: see verify_shapes.h. */
+#include "gate/verify/verify_shapes.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,22 +36,19 @@ static void add_class(struct classes *c, unsigned dimension, size_t class)
     c->of[c->n++].class = (unsigned char)(c->end + class);
 }
 
-static size_t rest_class(int64_t length, int64_t modulus)
-{
-    int64_t rest = length % modulus;
-    return length < modulus      ? 5
-           : rest == 0           ? 0
-           : rest == 1           ? 1
-           : rest == modulus - 1 ? 2
-           : rest == modulus / 2 ? 3
-                                 : 4;
-}
-
 static void add_length(struct classes *c, unsigned dimension, int64_t length)
 {
     size_t size = 0;
-    for (size_t i = 0; i < COUNT(moduli); i++)
-        add_class(c, dimension, i * REST_CLASSES + rest_class(length, moduli[i]));
+    for (size_t i = 0; i < COUNT(moduli); i++) {
+        const int64_t modulus = moduli[i], rest = length % modulus;
+        add_class(c, dimension,
+                  i * REST_CLASSES + (length < modulus      ? 5
+                                      : rest == 0           ? 0
+                                      : rest == 1           ? 1
+                                      : rest == modulus - 1 ? 2
+                                      : rest == modulus / 2 ? 3
+                                                            : 4));
+    }
     while (length >= size_ends[size])
         size++;
     add_class(c, dimension, COUNT(moduli) * REST_CLASSES + size);
@@ -65,20 +63,6 @@ static void add_count(struct classes *c, unsigned dimension, int64_t count, unsi
     const int64_t n = count < most ? count : most;
     add_class(c, dimension, n <= 8 ? (size_t)n - 1 : 68 - (size_t)__builtin_clzll((uint64_t)n - 1));
     c->end += COUNT_CLASSES(most);
-}
-
-/* Of two lengths: less, as much or more. */
-static void add_relation(struct classes *c, unsigned dimension, int64_t one, int64_t other)
-{
-    add_class(c, dimension, one < other ? 0 : one == other ? 1 : 2);
-    c->end += RELATIONS;
-}
-
-/* Below 0, 0, or less, more than or as much as is usual. */
-static unsigned param_class(double value, double usual)
-{
-    double ratio = value / usual;
-    return ratio < 0 ? 1 : ratio == 0 ? 5 : ratio < 1 ? 2 : ratio > 1 ? 3 : 4;
 }
 
 static struct classes classes_of(const struct kg_problem *p)
@@ -96,13 +80,23 @@ static struct classes classes_of(const struct kg_problem *p)
                       s->classes);
     }
     for (unsigned i = 1; i < op->n_sizes; i++)
-        if (op->sizes[i].kind == OP_LENGTH && op->sizes[i - 1].kind == OP_LENGTH)
-            add_relation(&c, dimension++, op_size(p, &op->sizes[i - 1]), op_size(p, &op->sizes[i]));
+        if (op->sizes[i].kind == OP_LENGTH && op->sizes[i - 1].kind == OP_LENGTH) {
+            const int64_t one = op_size(p, &op->sizes[i - 1]), other = op_size(p, &op->sizes[i]);
+            add_class(&c, dimension++, one < other ? 0 : one == other ? 1 : 2);
+            c.end += RELATIONS;
+        }
     if (op->flag)
         add_count(&c, dimension++, p->flags & op->flag->bit ? 2 : 1, 2);
-    if (op->param)
-        add_count(&c, dimension++, param_class(op_param(p, op->param), op->param->usual(p)),
+    if (op->param) { /* below 0, 0, or less, more than or as much as is usual */
+        const double ratio = op_param(p, op->param) / op->param->usual(p);
+        add_count(&c, dimension++,
+                  ratio < 0    ? 1
+                  : ratio == 0 ? 5
+                  : ratio < 1  ? 2
+                  : ratio > 1  ? 3
+                               : 4,
                   PARAM_CLASSES);
+    }
     add_class(&c, dimension, problem_dtype_index(p));
     return c;
 }

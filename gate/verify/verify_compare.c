@@ -5,9 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gate/cases/op_file.h"
-#include "gate/device/host.h"
-
 /* An element is bad when it is further off than so many limits of its own size and the rms. Errors
  * of a product are alike over its elements, and below the limit as a root mean square: 8 times that
  * is nobody's chance. Those of an attention are not; its rows are short and see to it. */
@@ -87,14 +84,6 @@ void compare_start(struct look *look, const struct kg_problem *p,
     set_rule(look, probe_is_exact(probe), rms);
 }
 
-enum gate_status compare_on_host(struct look *look, const struct kg_tensor *got,
-                                 const double *reference, struct gate_error *err)
-{
-    (void)err;
-    host_parts(got, reference, &look->rule, &look->found);
-    return GATE_OK;
-}
-
 enum gate_status compare_on_device(struct device *d, struct look *look, const struct kg_tensor *got,
                                    const double *reference, struct gate_error *err)
 {
@@ -104,29 +93,6 @@ enum gate_status compare_on_device(struct device *d, struct look *look, const st
         return status;
     set_rule(look, false, rms);
     return device_compare(d, got, reference, &look->rule, &look->found, err);
-}
-
-enum gate_status compare_asks_reference(struct device *d, const struct look *look,
-                                        const double *reference, struct gate_error *err)
-{
-    const struct own_op *own = op_of(look->problem)->own;
-    const struct device_element *first = &look->found.first_swallowed;
-    char id[PROBLEM_ID_MAX], where[96];
-    double wanted;
-    if (!own || *own->second || first->at < 0 || !isfinite(first->value))
-        return GATE_OK;
-    TRY(device_download(d, &wanted, reference + first->at, sizeof wanted, err));
-    if (isfinite(wanted)) /* too large for the output's dtype */
-        return GATE_OK;
-    problem_id(look->problem, id);
-    compare_index(look->about, first->at, where, sizeof where);
-    return gate_fail(
-        err, GATE_USAGE,
-        "the reference of op '%s', '%.300s', makes %.9g of finite inputs for element "
-        "[%s] of '%s' of %s, where the kernel has %.9g; a 'second_reference' could say "
-        "that it is meant: the kernel was not judged",
-        own->op.name, own->reference, isnan(wanted) ? NAN : wanted, where, look->about->name, id,
-        first->value);
 }
 
 double compare_whole_error(const struct look *look)

@@ -50,19 +50,11 @@ void compare_start(struct look *look, const struct kg_problem *p,
                    const struct problem_tensor *about, enum probe probe, double rms);
 double compare_limit(const struct kg_problem *p, enum probe probe);
 
-/* Looks at all of `got`, which is dense: memory of the host. GATE_INTERNAL when memory is short. */
-enum gate_status compare_on_host(struct look *look, const struct kg_tensor *got,
-                                 const double *reference, struct gate_error *err);
-
-/* The same of memory of the device. Where the reference comes to more than the look's rms, which a
- * first pass finds, elements, rows and tiles are measured by that. */
+/* Looks at all of `got` in memory of the device (in that of the host, host_parts() does). Where the
+ * reference comes to more than the look's rms, which a first pass finds, elements, rows and tiles
+ * are measured by that. */
 enum gate_status compare_on_device(struct device *d, struct look *look, const struct kg_tensor *got,
                                    const double *reference, struct gate_error *err);
-
-/* GATE_USAGE: the reference of a user's op made no number of finite inputs, where the kernel has
- * one, and no second reference says so too: which of the two is wrong is not known. */
-enum gate_status compare_asks_reference(struct device *d, const struct look *look,
-                                        const double *reference, struct gate_error *err);
 
 /* The relative Frobenius error of the whole; NaN where an element is not finite. */
 double compare_whole_error(const struct look *look);

@@ -190,14 +190,6 @@ static struct kg_tensor lay_out(const struct problem_tensor *t, enum tensor_layo
     return view;
 }
 
-static size_t span_bytes(const struct kg_tensor *view)
-{
-    int64_t last = 0;
-    for (unsigned r = 0; r < view->rank; r++)
-        last += (view->shape[r] - 1) * view->stride[r];
-    return storage_bytes(view->dtype, last + 1);
-}
-
 static size_t align(size_t bytes)
 {
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -211,7 +203,7 @@ void image_plan(const struct kg_problem *p, const struct image_layout *layout, s
     for (unsigned i = 0; i < n; i++) {
         image->view[i] =
             lay_out(&image->about[i], (enum tensor_layout)layout->of[i], layout->shift[i]);
-        image->span[i] = span_bytes(&image->view[i]);
+        image->span[i] = storage_span(&image->view[i]);
         image->offset[i] = at;
         if (is_far_from_aligned(layout, i))
             image->offset[i] += (size_t)OFFSET_BYTES << layout->shift[i];
@@ -219,7 +211,8 @@ void image_plan(const struct kg_problem *p, const struct image_layout *layout, s
         for (int kind = 0; kind < TENSOR_LAYOUTS && layout->pinned; kind++) {
             const struct kg_tensor view =
                 lay_out(&image->about[i], (enum tensor_layout)kind, layout->shift[i]);
-            room = span_bytes(&view) > room ? span_bytes(&view) : room;
+            const size_t span = storage_span(&view);
+            room = span > room ? span : room;
         }
         at = align(image->offset[i] + room) + IMAGE_RED_ZONE;
         if (image->about[i].is_output)

@@ -145,34 +145,32 @@ struct far_choice {
 
 /* Memory of the tensors in the order of an image, and of the workspace. */
 struct guard {
-    struct device_memory tensor[PROBLEM_MAX_TENSORS], workspace; /* only grows */
+    enum guard_side side;
     struct far_choice choice;
-    struct device_memory far[PROBLEM_MAX_TENSORS];
+    struct device_memory memory[PROBLEM_MAX_TENSORS], workspace; /* only grows, but for far rows */
+    struct device_pieces pieces[PROBLEM_MAX_TENSORS];            /* evenly apart in it, */
+    char *at[PROBLEM_MAX_TENSORS]; /* and the first one; NULL: the tensor lies in the slab */
 };
 
 /* A small problem like `p`, but of the same op, dtype, flags and head size. */
 struct kg_problem guard_far_problem(const struct kg_problem *p);
 
-/* What is far apart from now on; memory that is spread otherwise is released. */
-void guard_choose(struct device *d, struct guard *g, struct far_choice choice);
-
-/* Room for the tensors of a dense image, and beside unmapped memory for a workspace.
- * GATE_ENVIRONMENT: the device gives no such memory, and `err` says why. */
+/* Room for the tensors of a dense image, and beside unmapped memory for a workspace; memory that is
+ * spread otherwise is released. GATE_ENVIRONMENT: the device gives no such memory, and `err` says
+ * why. */
 enum gate_status guard_make(struct device *d, struct guard *g, enum guard_side side,
-                            const struct image *image, uint64_t workspace_bytes,
-                            struct gate_error *err);
+                            struct far_choice choice, const struct image *image,
+                            uint64_t workspace_bytes, struct gate_error *err);
 void guard_release(struct device *d, struct guard *g);
 
 /* Lets the arguments of a launch point there. */
-void guard_place(const struct guard *g, enum guard_side side, const struct image *image,
-                 struct kg_args *args);
+void guard_place(const struct guard *g, const struct image *image, struct kg_args *args);
 
 /* Copies the tensors there from `slab`, the image on the device, and back again. All else beside
  * unmapped memory, the workspace too, is `poison`. */
-enum gate_status guard_enter(struct device *d, const struct guard *g, enum guard_side side,
-                             const struct image *image, void *slab, unsigned char poison,
-                             struct gate_error *err);
-enum gate_status guard_leave(struct device *d, const struct guard *g, enum guard_side side,
-                             const struct image *image, void *slab, struct gate_error *err);
+enum gate_status guard_enter(struct device *d, const struct guard *g, const struct image *image,
+                             void *slab, unsigned char poison, struct gate_error *err);
+enum gate_status guard_leave(struct device *d, const struct guard *g, const struct image *image,
+                             void *slab, struct gate_error *err);
 
 #endif

@@ -12,17 +12,16 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gate/cases/problem.h"
 #include "gate/library/library.h"
-#include "kernels/ops/draw.h"
+#include "kernels/ops/rows.h"
 #include "kernels/ops/storage.h"
 
 #define SLOW_MS 1000
-
-enum fault { FAULT_NONE, FAULT_REFUSED, FAULT_STATUS, FAULT_DIFFERS, FAULT_PAST, FAULT_MEMORY };
+#define NO_MEMORY "no memory for the reference of op '%s'"
 
 /* Exit codes of the process, see on_fault(). */
 enum { EXIT_PAST_OUTPUT = 101, EXIT_WROTE_INPUT = 102 };
@@ -33,58 +32,15 @@ struct request {
     size_t offset[KG_MAX_TENSORS], inputs_bytes, bytes;
 };
 
-struct reply {
-    enum fault fault;
-    enum kg_status returned;
-    unsigned out; /* the output and its element at fault, */
-    int64_t at;
-    double first, second; /* and what it was */
-};
-
-/* What the process says when it has opened the library. */
-struct opening {
-    enum gate_status status;
-    char message[900];
-};
-
 static size_t up_to_page(size_t bytes)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     return (bytes + page - 1) / page * page;
 }
 
-static struct request request_of(const struct kg_problem *p)
-{
-    struct request r = {.problem = *p};
-    struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
-    const unsigned n = problem_tensors(p, tensors);
-    for (unsigned i = 0; i < n; i++) {
-        r.offset[i] = r.bytes;
-        r.bytes += up_to_page((size_t)problem_tensor_elements(&tensors[i]) * sizeof(double));
-        if (!tensors[i].is_output)
-            r.inputs_bytes = r.bytes;
-    }
-    return r;
-}
-
-/* Reads or writes all of a struct; false: the other side is gone. */
-static bool transfer(int fd, void *bytes, size_t n, bool reads)
-{
-    for (char *at = bytes; n > 0;) {
-        ssize_t some = reads ? read(fd, at, n) : write(fd, at, n);
-        if (some < 0 && errno == EINTR)
-            continue;
-        if (some <= 0)
-            return false;
-        at += some;
-        n -= (size_t)some;
-    }
-    return true;
-}
-
 /* ---- the process of the reference ---- */
 
-enum { FD_REQUESTS = 3, FD_REPLIES, FD_MEMORY, FD_OTHERS };
+enum { FD_TALK = 3, FD_MEMORY, FD_OTHERS };
 
 /* An output: nothing is mapped around it, and what lies between is filled. */
 struct room {
@@ -136,8 +92,8 @@ static bool is_intact(const struct room *r, unsigned char poison)
 }
 
 /* One launch into outputs of its own. */
-static enum fault launch_once(const struct kg_kernel *k, const struct request *r, bool again,
-                              struct reply *reply)
+static enum gate_status launch_once(const struct kg_kernel *k, const struct request *r, bool again,
+                                    const char *id, struct gate_error *err)
 {
     struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
     struct kg_args args = {.struct_bytes = sizeof args};
@@ -146,80 +102,77 @@ static enum fault launch_once(const struct kg_kernel *k, const struct request *r
     for (unsigned i = 0; i < n; i++) {
         const size_t bytes = (size_t)problem_tensor_elements(&tensors[i]) * sizeof(double);
         if (tensors[i].is_output && !make_room(&rooms[args.n_out], bytes, !again, poison))
-            return FAULT_MEMORY;
+            return gate_fail(err, GATE_ENVIRONMENT, NO_MEMORY, r->problem.op);
         struct kg_tensor view =
             problem_dense(&tensors[i], tensors[i].is_output ? (void *)rooms[args.n_out].data
                                                             : (void *)(inputs + r->offset[i]));
         view.dtype = KG_F64;
         *(tensors[i].is_output ? &args.out[args.n_out++] : &args.in[args.n_in++]) = view;
     }
-    reply->returned = k->launch(&r->problem, &args);
-    if (reply->returned != KG_OK)
-        return FAULT_STATUS;
-    for (reply->out = 0; reply->out < args.n_out; reply->out++)
-        if (!is_intact(&rooms[reply->out], poison))
-            return FAULT_PAST;
-    return FAULT_NONE;
+    const enum kg_status returned = k->launch(&r->problem, &args);
+    if (returned != KG_OK)
+        return gate_fail(err, GATE_USAGE, "returned '%s' for %s", library_status_name(returned),
+                         id);
+    for (unsigned out = 0; out < args.n_out; out++)
+        if (!is_intact(&rooms[out], poison))
+            return gate_fail(err, GATE_USAGE, "wrote beside its output '%s' of %s",
+                             tensors[args.n_in + out].name, id);
+    return GATE_OK;
 }
 
 /* Takes what the first launch wrote into the memory of both, or finds what the second wrote
  * differently. */
-static enum fault take(unsigned char *memory, const struct request *r, bool again,
-                       struct reply *reply)
+static enum gate_status take(unsigned char *memory, const struct request *r, bool again,
+                             const char *id, struct gate_error *err)
 {
-    for (reply->out = 0; reply->out < r->problem.n_out; reply->out++) {
-        double *to = (void *)(memory + r->offset[r->problem.n_in + reply->out]);
-        const double *now = rooms[reply->out].data;
+    for (unsigned out = 0; out < r->problem.n_out; out++) {
+        double *to = (void *)(memory + r->offset[r->problem.n_in + out]);
+        const double *now = rooms[out].data;
         if (!again)
-            memcpy(to, now, rooms[reply->out].bytes);
-        for (reply->at = 0; again && (size_t)reply->at < rooms[reply->out].bytes / sizeof *to;
-             reply->at++) {
-            reply->first = to[reply->at];
-            reply->second = now[reply->at];
-            if (memcmp(&reply->first, &reply->second, sizeof *to) != 0)
-                return FAULT_DIFFERS;
-        }
+            memcpy(to, now, rooms[out].bytes);
+        for (size_t at = 0; at < rooms[out].bytes / sizeof *to; at++)
+            if (memcmp(&to[at], &now[at], sizeof *to) != 0)
+                return gate_fail(err, GATE_USAGE,
+                                 "disagrees with itself or leaves out elements: element %zu of "
+                                 "'%s' of %s is %.9g in one run and %.9g in the next",
+                                 at, op_of(&r->problem)->tensors[r->problem.n_in + out].name, id,
+                                 to[at], now[at]);
     }
-    return FAULT_NONE;
+    return GATE_OK;
 }
 
-static enum fault compute(const struct kg_kernel *k, const struct request *r, unsigned char *memory,
-                          struct reply *reply)
+/* The inputs can be read alone. */
+static enum gate_status answer(const struct library *lib, const struct kg_device *where,
+                               const struct request *r, struct gate_error *err)
 {
-    enum fault fault = FAULT_NONE;
-    for (int again = 0; again < 2 && !fault; again++) {
-        fault = launch_once(k, r, again, reply);
-        if (!fault)
-            fault = take(memory, r, again, reply);
+    const struct kg_kernel *k = library_choose(lib, &r->problem, where, NULL);
+    char id[PROBLEM_ID_MAX];
+    problem_id(&r->problem, id);
+    if (!k)
+        return gate_fail(err, GATE_USAGE, "does not support %s, which the op allows", id);
+    void *in = mmap(NULL, r->inputs_bytes, PROT_READ, MAP_SHARED, FD_MEMORY, 0);
+    void *all = mmap(NULL, r->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, FD_MEMORY, 0);
+    enum gate_status status = GATE_OK;
+    if (in == MAP_FAILED || all == MAP_FAILED)
+        status = gate_fail(err, GATE_ENVIRONMENT, NO_MEMORY, r->problem.op);
+    else
+        inputs = in;
+    inputs_bytes = r->inputs_bytes;
+    for (int again = 0; again < 2 && !status; again++) {
+        status = launch_once(k, r, again, id, err);
+        if (!status)
+            status = take(all, r, again, id, err);
         for (unsigned i = 0; i < KG_MAX_TENSORS; i++)
             if (rooms[i].map)
                 munmap(rooms[i].map, rooms[i].mapped);
         memset(rooms, 0, sizeof rooms);
     }
-    return fault;
-}
-
-/* The inputs can be read alone. */
-static enum fault answer(const struct library *lib, const struct kg_device *where,
-                         const struct request *r, struct reply *reply)
-{
-    const struct kg_kernel *k = library_choose(lib, &r->problem, where, NULL);
-    if (!k)
-        return FAULT_REFUSED;
-    void *in = mmap(NULL, r->inputs_bytes, PROT_READ, MAP_SHARED, FD_MEMORY, 0);
-    void *all = mmap(NULL, r->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, FD_MEMORY, 0);
-    enum fault fault = FAULT_MEMORY;
-    if (in != MAP_FAILED && all != MAP_FAILED) {
-        inputs = in;
-        inputs_bytes = r->inputs_bytes;
-        fault = compute(k, r, all, reply);
-        inputs = NULL;
-    }
+    inputs = NULL;
     if (in != MAP_FAILED)
         munmap(in, r->inputs_bytes);
     if (all != MAP_FAILED)
         munmap(all, r->bytes);
-    return fault;
+    return status;
 }
 
 static enum gate_status open_library(const struct own_op *own, const char *path,
@@ -244,23 +197,18 @@ static enum gate_status open_library(const struct own_op *own, const char *path,
     return library_start(lib, where, err) ? GATE_USAGE : GATE_OK;
 }
 
-/* Only the three descriptors above, and standard error, go on. */
-static bool keep_descriptors(const int fds[3])
+/* Only the two descriptors above, and standard error, go on. */
+static bool keep_descriptors(int talk, int memory)
 {
-    int moved[3];
-    const int nothing = open("/dev/null", O_RDWR);
-    for (int i = 0; i < 3; i++)
-        if ((moved[i] = fcntl(fds[i], F_DUPFD, 64)) < 0)
-            return false;
-    for (int i = 0; i < 3; i++)
-        if (dup2(moved[i], FD_REQUESTS + i) < 0)
-            return false;
-    return dup2(nothing, STDIN_FILENO) >= 0 && dup2(nothing, STDOUT_FILENO) >= 0 &&
+    const int nothing = open("/dev/null", O_RDWR), first = fcntl(talk, F_DUPFD, 64),
+              second = fcntl(memory, F_DUPFD, 64);
+    return dup2(first, FD_TALK) >= 0 && dup2(second, FD_MEMORY) >= 0 &&
+           dup2(nothing, STDIN_FILENO) >= 0 && dup2(nothing, STDOUT_FILENO) >= 0 &&
            !close_range(FD_OTHERS, ~0u, 0);
 }
 
-__attribute__((noreturn)) static void serve(const struct own_op *own, const char *path,
-                                            const int fds[3])
+__attribute__((noreturn)) static void serve(const struct own_op *own, const char *path, int talk,
+                                            int memory)
 {
     const struct kg_device where = {.struct_bytes = sizeof where,
                                     .kind = KG_DEVICE_HOST,
@@ -268,20 +216,18 @@ __attribute__((noreturn)) static void serve(const struct own_op *own, const char
     struct sigaction catch = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
     struct library lib;
     struct gate_error err = {0};
-    struct opening opening = {GATE_OK, ""};
     struct request request;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (!keep_descriptors(fds))
+    if (!keep_descriptors(talk, memory))
         _exit(GATE_INTERNAL);
-    opening.status = open_library(own, path, &where, &lib, &err);
-    snprintf(opening.message, sizeof opening.message, "%.899s", err.message);
+    err.status = open_library(own, path, &where, &lib, &err);
+    const bool opened = !err.status;
     sigaction(SIGSEGV, &catch, NULL);
     sigaction(SIGBUS, &catch, NULL);
-    bool good = transfer(FD_REPLIES, &opening, sizeof opening, false) && !opening.status;
-    while (good && transfer(FD_REQUESTS, &request, sizeof request, true)) {
-        struct reply reply = {.fault = FAULT_NONE};
-        reply.fault = answer(&lib, &where, &request, &reply);
-        good = transfer(FD_REPLIES, &reply, sizeof reply, false);
+    while (send(FD_TALK, &err, sizeof err, MSG_NOSIGNAL) > 0 && opened &&
+           recv(FD_TALK, &request, sizeof request, 0) > 0) {
+        err = (struct gate_error){0};
+        err.status = answer(&lib, &where, &request, &err);
     }
     _exit(0);
 }
@@ -292,7 +238,7 @@ struct process_of_op {
     const struct own_op *own;
     const char *path; /* of the library */
     pid_t pid;
-    int requests, replies, memory;
+    int talk, memory;
     own_reference_slow_fn slow;
     void *context;
 };
@@ -328,46 +274,46 @@ static enum gate_status fail_ended(struct process_of_op *p, struct gate_error *e
     return fail(p, err, "ended its process with code %d", WEXITSTATUS(how));
 }
 
-/* Waits for what the process says; one that takes long is announced. */
-static enum gate_status receive(struct process_of_op *p, void *to, size_t n, struct gate_error *err)
+/* Waits for what the process says, which is a status and a message; one that takes long is
+ * announced. */
+static enum gate_status receive(struct process_of_op *p, struct gate_error *said,
+                                struct gate_error *err)
 {
-    struct pollfd ready = {.fd = p->replies, .events = POLLIN};
+    struct pollfd ready = {.fd = p->talk, .events = POLLIN};
     const bool waits = poll(&ready, 1, SLOW_MS) == 0;
     if (waits)
         p->slow(p->context, p->own, false);
-    const bool good = transfer(p->replies, to, n, true);
+    const ssize_t got = TEMP_FAILURE_RETRY(recv(p->talk, said, sizeof *said, 0));
     if (waits)
         p->slow(p->context, p->own, true);
-    return good ? GATE_OK : fail_ended(p, err);
+    said->message[sizeof said->message - 1] = '\0';
+    return got == sizeof *said ? GATE_OK : fail_ended(p, err);
 }
 
 static enum gate_status start(const struct own_op *own, const char *path,
                               own_reference_slow_fn slow, void *context, struct gate_error *err)
 {
     struct process_of_op *p = &processes[n_processes];
-    struct opening opening;
-    int to[2], from[2];
+    struct gate_error said;
+    int talk[2];
     if (n_processes == 2 * OPS_OWN_MAX)
         return gate_fail(err, GATE_USAGE, "too many ops");
     *p = (struct process_of_op){.own = own, .path = path, .slow = slow, .context = context};
     p->memory = memfd_create("reference", MFD_CLOEXEC);
-    if (p->memory < 0 || pipe2(to, O_CLOEXEC) || pipe2(from, O_CLOEXEC) || (p->pid = fork()) < 0)
+    if (p->memory < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, talk) ||
+        (p->pid = fork()) < 0)
         return gate_fail(err, GATE_ENVIRONMENT, "cannot start the reference of op '%s': %s",
                          own->op.name, strerror(errno));
     if (!p->pid)
-        serve(own, path, (const int[3]){to[0], from[1], p->memory});
-    close(to[0]);
-    close(from[1]);
-    p->requests = to[1];
-    p->replies = from[0];
+        serve(own, path, talk[1], p->memory);
+    close(talk[1]);
+    p->talk = talk[0];
     n_processes++;
-    signal(SIGPIPE, SIG_IGN); /* one that died shows when its answer is read */
-    TRY(receive(p, &opening, sizeof opening, err));
-    if (!opening.status)
-        return GATE_OK;
-    return gate_fail(err, opening.status == GATE_IO ? GATE_IO : GATE_USAGE,
-                     "the reference of op '%s', '%.300s': %.500s", own->op.name, path,
-                     opening.message);
+    TRY(receive(p, &said, err));
+    return said.status ? gate_fail(err, said.status == GATE_IO ? GATE_IO : GATE_USAGE,
+                                   "the reference of op '%s', '%.300s': %.500s", own->op.name, path,
+                                   said.message)
+                       : GATE_OK;
 }
 
 enum gate_status own_reference_start(const struct own_op *own, own_reference_slow_fn slow,
@@ -381,59 +327,28 @@ enum gate_status own_reference_start(const struct own_op *own, own_reference_slo
 static enum gate_status decode(struct device *d, const struct kg_tensor *t, double *to,
                                struct gate_error *err)
 {
-    int64_t last = 0;
-    for (uint32_t r = 0; r < t->rank; r++)
-        last += (t->shape[r] - 1) * t->stride[r];
-    const size_t bytes = storage_bytes(t->dtype, last + 1);
-    const int64_t elements = pattern_elements(t), columns = t->shape[t->rank - 1];
-    void *stored = malloc(bytes);
-    if (!stored)
+    struct kg_tensor here = *t;
+    const size_t bytes = storage_span(t);
+    here.data = malloc(bytes);
+    if (!here.data)
         return gate_fail(err, GATE_ENVIRONMENT, "no memory for the inputs of a reference");
-    enum gate_status status = device_download(d, stored, t->data, bytes, err);
-    for (int64_t first = 0; first < elements && !status; first += columns) {
-        const int64_t at = pattern_offset(t, first);
-        for (int64_t c = 0; c < columns; c++)
-            to[first + c] = storage_get(stored, t->dtype, at + c);
-    }
-    free(stored);
+    enum gate_status status = device_download(d, here.data, t->data, bytes, err);
+    if (!status)
+        rows_decode(&here, to);
+    free(here.data);
     return status;
-}
-
-static enum gate_status read_reply(const struct process_of_op *process, const struct kg_problem *p,
-                                   const struct reply *r, struct gate_error *err)
-{
-    const struct own_op *own = process->own;
-    char id[PROBLEM_ID_MAX];
-    const char *name =
-        r->out < p->n_out ? own->op.tensors[p->n_in + r->out].name : "an unknown output";
-    problem_id(p, id);
-    switch (r->fault) {
-    case FAULT_NONE:
-        return GATE_OK;
-    case FAULT_REFUSED:
-        return fail(process, err, "does not support %s, which the op allows", id);
-    case FAULT_STATUS:
-        return fail(process, err, "returned '%s' for %s", library_status_name(r->returned), id);
-    case FAULT_PAST:
-        return fail(process, err, "wrote beside its output '%s' of %s", name, id);
-    case FAULT_DIFFERS:
-        return fail(process, err,
-                    "disagrees with itself or leaves out elements: element %lld of '%s' of %s is "
-                    "%.9g in one run and %.9g in the next",
-                    (long long)r->at, name, id, r->first, r->second);
-    default:
-        return gate_fail(err, GATE_ENVIRONMENT, "no memory for the reference of op '%s' on %s",
-                         own->op.name, id);
-    }
 }
 
 static enum gate_status ask(struct process_of_op *process, struct request *request,
                             struct gate_error *err)
 {
-    struct reply reply;
-    transfer(process->requests, request, sizeof *request, false);
-    TRY(receive(process, &reply, sizeof reply, err));
-    return read_reply(process, &request->problem, &reply, err);
+    struct gate_error said;
+    /* One that died shows when its answer is read. */
+    (void)TEMP_FAILURE_RETRY(send(process->talk, request, sizeof *request, MSG_NOSIGNAL));
+    TRY(receive(process, &said, err));
+    return said.status == GATE_USAGE ? fail(process, err, "%.590s", said.message)
+           : said.status             ? gate_fail(err, said.status, "%s", said.message)
+                                     : GATE_OK;
 }
 
 static enum gate_status map_memory(const struct process_of_op *process, const struct request *r,
@@ -443,8 +358,7 @@ static enum gate_status map_memory(const struct process_of_op *process, const st
     if (!ftruncate(process->memory, (off_t)r->bytes))
         at = mmap(NULL, r->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, process->memory, 0);
     if (at == MAP_FAILED)
-        return gate_fail(err, GATE_ENVIRONMENT, "no memory for the reference of op '%s'",
-                         r->problem.op);
+        return gate_fail(err, GATE_ENVIRONMENT, NO_MEMORY, r->problem.op);
     *memory = at;
     return GATE_OK;
 }
@@ -512,20 +426,28 @@ static enum gate_status check_by_second(struct process_of_op *first, struct requ
     return status;
 }
 
-static enum gate_status compute_in(struct process_of_op *process, struct device *d,
-                                   struct request *request, const struct kg_tensor *in,
-                                   double *const *out, unsigned char *memory,
-                                   struct gate_error *err)
+/* That of its first reference; NULL: it has none. */
+static struct process_of_op *process_of(const struct kg_problem *p)
 {
-    const struct kg_problem *p = &request->problem;
-    struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
-    problem_tensors(p, tensors);
-    for (unsigned i = 0; i < p->n_in; i++)
-        TRY(decode(d, &in[i], (void *)(memory + request->offset[i]), err));
-    TRY(ask(process, request, err));
-    TRY(check_by_second(process, request, memory, err));
-    for (unsigned i = p->n_in; i < p->n_in + p->n_out; i++)
-        TRY(device_upload(d, out[i - p->n_in], memory + request->offset[i],
+    for (struct process_of_op *process = processes; process < processes + n_processes; process++)
+        if (&process->own->op == op_of(p))
+            return process;
+    return NULL;
+}
+
+/* All tensors are in `memory`, which the process has too. */
+static enum gate_status compute_in(struct process_of_op *process, struct device *d,
+                                   struct request *r, const struct problem_tensor *tensors,
+                                   const struct kg_tensor *in, double *const *out,
+                                   unsigned char *memory, struct gate_error *err)
+{
+    const unsigned n_in = r->problem.n_in;
+    for (unsigned i = 0; i < n_in; i++)
+        TRY(decode(d, &in[i], (void *)(memory + r->offset[i]), err));
+    TRY(ask(process, r, err));
+    TRY(check_by_second(process, r, memory, err));
+    for (unsigned i = n_in; i < n_in + r->problem.n_out; i++)
+        TRY(device_upload(d, out[i - n_in], memory + r->offset[i],
                           (size_t)problem_tensor_elements(&tensors[i]) * sizeof(double), err));
     return GATE_OK;
 }
@@ -534,17 +456,42 @@ static enum gate_status own_reference_compute(struct device *d, const struct kg_
                                               const struct kg_tensor *in, double *const *out,
                                               struct gate_error *err)
 {
-    struct request request = request_of(p);
-    struct process_of_op *process = processes;
+    struct request request = {.problem = *p};
+    struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
+    struct process_of_op *process = process_of(p);
     unsigned char *memory;
-    while (process < processes + n_processes && &process->own->op != op_of(p))
-        process++;
-    if (process == processes + n_processes || !process->pid)
+    for (unsigned i = 0, n = problem_tensors(p, tensors); i < n; i++) {
+        request.offset[i] = request.bytes;
+        request.bytes += up_to_page((size_t)problem_tensor_elements(&tensors[i]) * sizeof(double));
+        if (!tensors[i].is_output)
+            request.inputs_bytes = request.bytes;
+    }
+    if (!process || !process->pid)
         return gate_fail(err, GATE_USAGE, "the reference of op '%s' does not run", p->op);
     TRY(map_memory(process, &request, &memory, err));
-    enum gate_status status = compute_in(process, d, &request, in, out, memory, err);
+    enum gate_status status = compute_in(process, d, &request, tensors, in, out, memory, err);
     munmap(memory, request.bytes);
     return status;
+}
+
+enum gate_status own_reference_asked(struct device *d, const struct look *look,
+                                     const double *reference, struct gate_error *err)
+{
+    const struct process_of_op *process = process_of(look->problem);
+    const struct device_element *first = &look->found.first_swallowed;
+    char id[PROBLEM_ID_MAX], where[96];
+    double wanted;
+    if (!process || *process->own->second || first->at < 0 || !isfinite(first->value))
+        return GATE_OK;
+    TRY(device_download(d, &wanted, reference + first->at, sizeof wanted, err));
+    if (isfinite(wanted)) /* too large for the output's dtype */
+        return GATE_OK;
+    problem_id(look->problem, id);
+    compare_index(look->about, first->at, where, sizeof where);
+    return fail(process, err,
+                "makes %.9g of finite inputs for element [%s] of '%s' of %s, where the kernel has "
+                "%.9g; a 'second_reference' could say that it is meant",
+                isnan(wanted) ? NAN : wanted, where, look->about->name, id, first->value);
 }
 
 /* ---- any op ---- */

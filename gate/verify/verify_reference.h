@@ -14,6 +14,7 @@
 
 #include "gate/cases/op_file.h"
 #include "gate/launch/operands.h"
+#include "gate/verify/verify_compare.h"
 
 /* Called when a user's reference takes long, and again when it is done. */
 typedef void (*own_reference_slow_fn)(void *context, const struct own_op *own, bool done);
@@ -22,6 +23,11 @@ typedef void (*own_reference_slow_fn)(void *context, const struct own_op *own, b
  * is no reference of the op. It ends with this process. */
 enum gate_status own_reference_start(const struct own_op *own, own_reference_slow_fn slow,
                                      void *context, struct gate_error *err);
+
+/* GATE_USAGE: the reference of a user's op made no number of finite inputs, where the kernel has
+ * one, and no second reference says so too: which of the two is wrong is not known. */
+enum gate_status own_reference_asked(struct device *d, const struct look *look,
+                                     const double *reference, struct gate_error *err);
 
 /* The fp64 outputs of one input set, in device memory. */
 struct reference {

@@ -8,13 +8,12 @@
 
 #include "kernels/ops/draw.h"
 #include "gate/cases/problem.h"
-#include "gate/verify/verify_classes.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* ---- what fits ---- */
 
-/* Bytes of a problem of a user's op whose image is looked at, and of another one: several axes of
+/* Bytes of a problem of such an op whose image is looked at, and of another one: several axes of
  * one size make it large before any length is. */
 #define IMAGE_BYTES_MAX 0x1p23
 #define LARGE_BYTES_MAX 0x1p26
@@ -39,27 +38,21 @@ static bool shorten(struct kg_problem *p)
     return longest > 0;
 }
 
-/* With all lengths as short as they can be: the size that is given may be large. */
-static double least_bytes(const struct kg_problem *p)
-{
-    const struct op *op = op_of(p);
-    struct kg_problem least = *p;
-    for (unsigned i = 0; i < op->n_sizes; i++)
-        if (op->sizes[i].kind != OP_GIVEN)
-            op_set_size(&least, &op->sizes[i], 1);
-    return op_fit(op, &least) ? problem_bytes(&least) : 0;
-}
-
-/* Takes the nearest sizes that the op allows, and of a user's op shorter ones while it has more
- * than `most` bytes, and than twice its least; false: there are none. */
+/* Takes the nearest sizes that the op allows, and of one whose reference takes long shorter ones
+ * while it has more than `most` bytes, and than twice its least; false: there are none. */
 static bool fit(const struct kg_problem *own, struct kg_problem *p, double most)
 {
     const struct op *op = op_of(p);
     if (!op_fit(op, p))
         return false;
-    if (!op->own)
+    if (!op->reference_apart)
         return true;
-    most = fmax(most, 2 * least_bytes(p));
+    struct kg_problem least = *p; /* the size that is given may be large */
+    for (unsigned i = 0; i < op->n_sizes; i++)
+        if (op->sizes[i].kind != OP_GIVEN)
+            op_set_size(&least, &op->sizes[i], 1);
+    if (op_fit(op, &least))
+        most = fmax(most, 2 * problem_bytes(&least));
     while (problem_bytes(p) > most)
         if (!shorten(p))
             return problem_bytes(p) <= problem_bytes(own);
@@ -89,48 +82,29 @@ static unsigned sizes_of_kind(const struct op *op, enum op_size_kind kind,
     return n;
 }
 
-/* Lengths in any order: the first is the freest, and leaves room for the others. */
-static void draw_lengths(uint64_t *state, struct kg_problem *p, double repeats)
+/* Few repetitions, most often one; and lengths in any order: the first is the freest, and leaves
+ * room for the others. */
+static void draw_sizes(uint64_t *state, struct kg_problem *p)
 {
-    const struct op_size *lengths[OP_SIZES_MAX];
-    const unsigned n = sizes_of_kind(op_of(p), OP_LENGTH, lengths);
+    static const int64_t counts[] = {1, 1, 1, 1, 2, 3, 5};
+    const struct op_size *sizes[OP_SIZES_MAX];
+    unsigned n = sizes_of_kind(op_of(p), OP_COUNT, sizes);
+    double repeats = 1;
+    for (unsigned i = 0; i < n; i++) {
+        int64_t count = draw_one(state, counts, COUNT(counts));
+        op_set_size(p, sizes[i], count);
+        repeats *= (double)count;
+    }
+    n = sizes_of_kind(op_of(p), OP_LENGTH, sizes);
     const unsigned first = (unsigned)(seed_next(state) % n);
     double products = draw_products(state) / repeats, elements = ELEMENTS_MAX / repeats;
     for (unsigned i = 0; i < n; i++) {
         double most = i == 0 ? products / 64 : i + 1 < n ? 2 * sqrt(products) : products;
         int64_t size = draw_length(state, fmin(most, elements));
-        op_set_size(p, lengths[(first + i) % n], size);
+        op_set_size(p, sizes[(first + i) % n], size);
         products /= (double)size;
         elements = fmin(elements, ELEMENTS_MAX / repeats / (double)size);
     }
-}
-
-/* Few repetitions, most often one. */
-static double draw_counts(uint64_t *state, struct kg_problem *p)
-{
-    static const int64_t counts[] = {1, 1, 1, 1, 2, 3, 5};
-    const struct op_size *of[OP_SIZES_MAX];
-    const unsigned n = sizes_of_kind(op_of(p), OP_COUNT, of);
-    double repeats = 1;
-    for (unsigned i = 0; i < n; i++) {
-        int64_t count = draw_one(state, counts, COUNT(counts));
-        op_set_size(p, of[i], count);
-        repeats *= (double)count;
-    }
-    return repeats;
-}
-
-/* Another one in half of the candidates, so that a kernel that knows one value alone shows. All
- * orders of magnitude of a positive one are as likely. */
-static void draw_param(uint64_t *state, struct kg_problem *p)
-{
-    const struct op_param *param = op_of(p)->param;
-    if (!param || seed_next(state) % 2)
-        return;
-    const double share = pattern_uniform(seed_next(state), 0), least = param->least;
-    op_set_param(p, param,
-                 least > 0 ? least * pow(param->most / least, share)
-                           : least + share * (param->most - least));
 }
 
 static struct kg_problem draw(uint64_t *state, const struct kg_problem *own)
@@ -139,8 +113,16 @@ static struct kg_problem draw(uint64_t *state, const struct kg_problem *own)
     if (op_of(own)->draw) {
         op_of(own)->draw(state, own, &p);
     } else {
-        draw_lengths(state, &p, draw_counts(state, &p));
-        draw_param(state, &p);
+        const struct op_param *param = op_of(own)->param;
+        draw_sizes(state, &p);
+        /* Another value in half of the candidates, so that a kernel that knows one alone shows. All
+         * orders of magnitude of a positive one are as likely. */
+        if (param && seed_next(state) % 2 == 0) {
+            const double share = pattern_uniform(seed_next(state), 0), least = param->least;
+            op_set_param(&p, param,
+                         least > 0 ? least * pow(param->most / least, share)
+                                   : least + share * (param->most - least));
+        }
     }
     return fit(own, &p, IMAGE_BYTES_MAX) ? p : *own;
 }
@@ -266,19 +248,6 @@ static void set_shape(struct kg_problem *p, const struct op_shape *shape)
         op_set_param(p, op->param, (double)shape->scale - OP_SCALE_0);
 }
 
-static unsigned add_closest(const struct kg_problem *p, struct kg_problem *out)
-{
-    const struct op *op = op_of(p);
-    unsigned n = 0;
-    for (unsigned i = 0; i < count_of(&op->closest, &closest); i++) {
-        const struct op_shape shape = shape_at(op, &op->closest, &closest, i);
-        out[n] = *p;
-        set_shape(&out[n], &shape);
-        n += fit(p, &out[n], IMAGE_BYTES_MAX);
-    }
-    return n;
-}
-
 /* One value for all lengths. */
 static struct kg_problem with_lengths(const struct kg_problem *p, int64_t value)
 {
@@ -294,19 +263,6 @@ static struct kg_problem with_lengths(const struct kg_problem *p, int64_t value)
 
 /* Half a tile behind a whole one in each size, which the fixed ones have of one alone. */
 #define HALF_TILES 96
-
-/* Sums as long as one of its outputs has, all else short. */
-static struct kg_problem long_sums(const struct kg_problem *p)
-{
-    const struct op *op = op_of(p);
-    struct kg_problem longer = with_lengths(p, 5);
-    const char *sum = op->tensors[op->n_tensors - 1].whole;
-    for (unsigned i = 0; i < op->n_sizes; i++)
-        if (op->sizes[i].kind == OP_LENGTH)
-            op_set_size(&longer, &op->sizes[i],
-                        strchr(sum, op->sizes[i].axis) ? LONG_SUM : 3 + 2 * (i & 1));
-    return fit(p, &longer, IMAGE_BYTES_MAX) ? longer : *p;
-}
 
 /* In each of the other dtypes in turn; returns their number. */
 static unsigned add_others(struct meetings *met, uint64_t *state, const struct kg_problem *p,
@@ -327,14 +283,27 @@ unsigned shapes_designed(const struct kg_problem *p, unsigned others, uint64_t s
 {
     struct meetings met = {0};
     uint64_t fixed = FIXED_SEED, drawn = seed;
-    unsigned n = add_closest(p, out);
-    for (unsigned i = 0; i < n; i++)
-        classes_new_pairs(&met, &out[i], true);
+    const struct op *op = op_of(p);
+    unsigned n = 0;
+    for (unsigned i = 0; i < count_of(&op->closest, &closest); i++) {
+        const struct op_shape shape = shape_at(op, &op->closest, &closest, i);
+        out[n] = *p;
+        set_shape(&out[n], &shape);
+        if (fit(p, &out[n], IMAGE_BYTES_MAX))
+            classes_new_pairs(&met, &out[n++], true);
+    }
     for (unsigned i = 0; i < plan.fixed && n < SHAPES_MAX; i++)
         out[n++] = choose(&met, &fixed, p);
-    if (!op_of(p)->closest.n && n + 2 <= SHAPES_MAX) {
+    if (!op->closest.n && n + 2 <= SHAPES_MAX) {
         out[n++] = with_lengths(p, HALF_TILES);
-        out[n++] = long_sums(p);
+        /* Sums as long as one of its outputs has, all else short. */
+        struct kg_problem longer = with_lengths(p, 5);
+        const char *sum = op->tensors[op->n_tensors - 1].whole;
+        for (unsigned i = 0; i < op->n_sizes; i++)
+            if (op->sizes[i].kind == OP_LENGTH)
+                op_set_size(&longer, &op->sizes[i],
+                            strchr(sum, op->sizes[i].axis) ? LONG_SUM : 3 + 2 * (i & 1));
+        out[n++] = fit(p, &longer, IMAGE_BYTES_MAX) ? longer : *p;
         classes_new_pairs(&met, &out[n - 2], true);
         classes_new_pairs(&met, &out[n - 1], true);
     }
@@ -411,15 +380,6 @@ static void keep_ones(const struct kg_problem *p, struct kg_problem *other)
             op_set_size(other, &op->sizes[i], 1);
 }
 
-/* As it is or not at all: a shorter one is no giant. */
-static bool fit_giant(const struct kg_problem *own, struct kg_problem *p)
-{
-    if (!op_fit(op_of(p), p))
-        return false;
-    const struct kg_problem whole = *p;
-    return fit_large(own, p) && !memcmp(&whole, p, sizeof whole);
-}
-
 unsigned shapes_giant(const struct kg_problem *p, bool huge,
                       struct kg_problem out[SHAPES_GIANT_MAX])
 {
@@ -432,7 +392,10 @@ unsigned shapes_giant(const struct kg_problem *p, bool huge,
         set_shape(&out[n], &shape);
         if (!huge || i + 1 < rows)
             keep_ones(p, &out[n]);
-        n += fit_giant(p, &out[n]);
+        if (!op_fit(op, &out[n]))
+            continue;
+        const struct kg_problem whole = out[n]; /* a shorter one is no giant */
+        n += fit_large(p, &out[n]) && !memcmp(&whole, &out[n], sizeof whole);
     }
     return n;
 }

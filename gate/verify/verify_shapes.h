@@ -17,7 +17,7 @@
 
 #include <stdbool.h>
 
-#include "kernels/kernel.h"
+#include "kernels/ops/op.h"
 
 #define SHAPES_MAX 160
 
@@ -83,5 +83,24 @@ unsigned shapes_of_own_size(const struct kg_problem *p, double flops,
  */
 unsigned shapes_wide(const struct kg_problem *p, int64_t processors, bool all,
                      struct kg_problem out[SHAPES_WIDE_MAX]);
+
+/*
+ * ---- verify_classes.c ----
+ *
+ * The classes of shapes that kernels may treat by other code.
+ */
+#define CLASSES_MAX 256
+
+/* Which of them have met in one shape. */
+struct meetings {
+    bool met[CLASSES_MAX][CLASSES_MAX];
+};
+
+/* How many pairs of classes of different dimensions are new, and classes by themselves; they are
+ * noted if `note`. */
+unsigned classes_new_pairs(struct meetings *all, const struct kg_problem *p, bool note);
+
+/* Pairs that there are: of each two classifications of different dimensions all classes. */
+unsigned classes_all_pairs(const struct kg_problem *p, unsigned n_dtypes);
 
 #endif

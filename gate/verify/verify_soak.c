@@ -9,40 +9,11 @@
 #include "gate/verify/verify_state.h"
 
 #define FEW 16
-#define MANY 500
 #define FEWEST 6
 
-/* ---- what is lost ---- */
-
-/* What launches may lose, at the three moments. */
-struct means {
-    struct state_memory process[3];
-    struct state_counts counts[3];
-    struct device_state device[3];
-};
-
-static enum gate_status count_means(struct device *d, struct means *m, unsigned at,
-                                    struct gate_error *err)
+static bool is_host(struct device *d)
 {
-    m->process[at] = state_memory();
-    m->counts[at] = state_count();
-    return device_state_read(d, &m->device[at], err);
-}
-
-/* Were they lost in so many launches? Then says so in v. */
-static void compare_means(struct device *d, const struct means *m, unsigned launches,
-                          struct verification *v)
-{
-    /* A CUDA driver takes memory of the process when it pleases: little of the heap in many. */
-    const bool host = device_info(d)->kg.kind == KG_DEVICE_HOST;
-    struct state_memory process[3];
-    for (unsigned i = 0; i < 3; i++)
-        process[i] =
-            (struct state_memory){m->process[i].heap_bytes, host ? m->process[i].address_bytes : 0};
-    state_find_gathering(m->counts, launches, v);
-    state_find_device_leak(m->device, launches, v); /* the driver's heap grows with it */
-    if (host || launches >= MANY)
-        state_find_leak(process, launches, v);
+    return device_info(d)->kg.kind == KG_DEVICE_HOST;
 }
 
 /* ---- a small problem ---- */
@@ -120,11 +91,6 @@ static enum gate_status hash_slots(struct soak *x, unsigned n, uint64_t *hashes,
     return GATE_OK;
 }
 
-static enum probe probe_of(const struct kg_problem *p)
-{
-    return probe_applies(PROBE_NORMAL, p) ? PROBE_NORMAL : PROBE_UNIFORM;
-}
-
 /* Are the outputs in a slot right? */
 static enum gate_status compare_slot(struct soak *x, unsigned slot, struct gate_error *err)
 {
@@ -137,7 +103,7 @@ static enum gate_status compare_slot(struct soak *x, unsigned slot, struct gate_
         struct look look;
         char text[500];
         const struct problem_tensor *about = &image->about[image->n_in + i];
-        compare_start(&look, &image->problem, about, probe_of(&image->problem),
+        compare_start(&look, &image->problem, about, probe_random(&image->problem),
                       compare_usual_rms(&image->problem, about));
         TRY(compare_on_device(b->device, &look, &args.out[i], out[i], err));
         if (!compare_is_right(&look, text, sizeof text))
@@ -171,7 +137,7 @@ static enum gate_status make_variants(struct soak *x, const struct kg_problem *p
 {
     struct bench *b = x->b;
     const struct image_layout dense = image_layout_of(TENSOR_DENSE);
-    const enum probe probe = probe_of(p);
+    const enum probe probe = probe_random(p);
     for (unsigned v = 0; v < VARIANTS; v++) {
         struct image *image = &x->image[v];
         TRY(v ? image_with_poison(&x->image[v - 1], POISON_NAN, image, err)
@@ -214,7 +180,7 @@ static enum gate_status launch_first(struct soak *x, struct gate_error *err)
 static enum gate_status launch_rounds(struct soak *x, struct gate_error *err)
 {
     struct device *d = x->b->device;
-    struct means means = {0};
+    struct holdings held[3];
     unsigned n = x->budget->launches / SLOTS, done = 0, middle = n;
     double begin_ns = clock_ns();
     for (; done < n && x->b->found->ok; done++) {
@@ -223,15 +189,15 @@ static enum gate_status launch_rounds(struct soak *x, struct gate_error *err)
             double fit = each > 0 ? x->budget->ns / each : n;
             n = fit < ROUNDS_LEAST ? ROUNDS_LEAST : fit < n ? (unsigned)fit : n;
             middle = STEADY_AFTER + (n - STEADY_AFTER) / 2;
-            TRY(count_means(d, &means, 0, err));
+            TRY(holdings_read(d, &held[0], err));
         }
         if (done == middle)
-            TRY(count_means(d, &means, 1, err));
+            TRY(holdings_read(d, &held[1], err));
         TRY(launch_round(x, done, err));
     }
     if (x->b->found->ok) {
-        TRY(count_means(d, &means, 2, err));
-        compare_means(d, &means, (n - STEADY_AFTER) * SLOTS, x->b->found);
+        TRY(holdings_read(d, &held[2], err));
+        holdings_compare(held, (n - STEADY_AFTER) * SLOTS, is_host(d), x->b->found);
     }
     for (unsigned v = 0; v < VARIANTS && kernel_may_differ(x->b->kernel) && x->b->found->ok; v++)
         TRY(compare_slot(x, v, err));
@@ -281,23 +247,23 @@ enum gate_status endure_own(struct device *d, struct arm_launch *launch,
                             const struct endure_budget *budget, struct verification *v,
                             struct gate_error *err)
 {
-    struct means means = {0};
+    struct holdings held[3];
     uint64_t first = 0, last = 0;
     const double begin_ns = clock_ns();
     TRY(launch_restored(d, launch, err));
     const unsigned n = endure_launches(budget, clock_ns() - begin_ns);
     TRY(operands_hash_outputs(d, launch->sets, 1, &first, err));
-    TRY(count_means(d, &means, 0, err));
+    TRY(holdings_read(d, &held[0], err));
     for (unsigned i = 0; i < n; i++) {
         TRY(launch_restored(d, launch, err));
         if (i + 1 == n / 2)
-            TRY(count_means(d, &means, 1, err));
+            TRY(holdings_read(d, &held[1], err));
     }
-    TRY(count_means(d, &means, 2, err));
+    TRY(holdings_read(d, &held[2], err));
     TRY(operands_hash_outputs(d, launch->sets, 1, &last, err));
     v->checks++;
     v->coverage.on_the_case += n + 1;
-    compare_means(d, &means, n, v);
+    holdings_compare(held, n, is_host(d), v);
     if (last != first && !kernel_may_differ(launch->kernel))
         verification_fault(v,
                            "after %u more launches on the same inputs the output has different "

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/reference/reference.h"
 #include "gate/base/seed.h"
 
 #define TOLERANCE 1e-9 /* both sides are fp64; only the order of summation differs */
@@ -50,29 +49,6 @@ static struct band *band_of(struct bands *b, const struct op *op, char axis)
     return &b->of[op_axis(op, axis) - op->sizes];
 }
 
-/* Of two blocks it would lie in it has its places in the second one alone: a part begins with a
- * block. */
-static struct band place(int64_t length, int64_t width, unsigned at, uint64_t random)
-{
-    width = length < width ? length : width;
-    const int64_t from = (int64_t)which(at, (uint64_t)(length - width + 1), random);
-    const int64_t next = from / OP_BLOCK * OP_BLOCK + OP_BLOCK;
-    return from + width > next ? (struct band){next, from + width - next}
-                               : (struct band){from, width};
-}
-
-/* That of an axis of a tensor, which may be one of blocks. */
-static struct band band_along(struct bands *b, const struct op *op, char axis)
-{
-    if (!op_axis(op, axis))
-        return (struct band){0, 1};
-    const struct band whole = *band_of(b, op, axis);
-    const int64_t first = whole.from / OP_BLOCK;
-    return op_letter(axis) == axis
-               ? whole
-               : (struct band){first, (whole.from + whole.length - 1) / OP_BLOCK + 1 - first};
-}
-
 /* Axes of the output on which its elements depend by their place alone have a band, all others are
  * whole. Groups, as of heads, are brought one by one, with their
  * members where the output is one of groups. */
@@ -86,10 +62,19 @@ static struct bands make_bands(const struct kg_problem *p, const struct op_tenso
         b.of[i] = (struct band){0, op_size(p, &op->sizes[i])};
         grouped |= op->sizes[i].multiple_of != 0;
     }
-    for (const char *axis = output->axes; *axis; axis++)
-        if (!strchr(output->whole, *axis))
-            *band_of(&b, op, *axis) = place(op_length(p, *axis), grouped ? 1 : BAND, at,
+    for (const char *axis = output->axes; *axis; axis++) {
+        const int64_t all = op_length(p, *axis), most = grouped ? 1 : BAND;
+        const int64_t length = all < most ? all : most;
+        if (strchr(output->whole, *axis))
+            continue;
+        /* Of two blocks it would lie in it has its places in the second one alone: a part begins
+         * with a block. */
+        const int64_t from = (int64_t)which(at, (uint64_t)(all - length + 1),
                                             seed_at(seed, at * UCHAR_MAX + (uint64_t)*axis));
+        const int64_t next = from / OP_BLOCK * OP_BLOCK + OP_BLOCK;
+        *band_of(&b, op, *axis) = from + length > next ? (struct band){next, from + length - next}
+                                                       : (struct band){from, length};
+    }
     for (unsigned i = 0; i < op->n_sizes; i++)
         if (op->sizes[i].multiple_of) {
             struct band *group = band_of(&b, op, op->sizes[i].multiple_of);
@@ -119,7 +104,13 @@ static enum gate_status bring(struct device *d, const struct operands *o, struct
     int64_t stride[BANDS_RANK] = {0};
     const unsigned first = BANDS_RANK - t->rank;
     for (unsigned r = 0; r < t->rank; r++) {
-        band[first + r] = band_along(b, op, axes[r]);
+        struct band *of = &band[first + r];
+        if (op_axis(op, axes[r]))
+            *of = *band_of(b, op, axes[r]);
+        if (op_letter(axes[r]) != axes[r]) { /* an axis of blocks */
+            const int64_t block = of->from / OP_BLOCK;
+            *of = (struct band){block, (of->from + of->length - 1) / OP_BLOCK + 1 - block};
+        }
         stride[first + r] = t->stride[r];
     }
     char *to = malloc(problem_tensor_bytes(about));
@@ -139,21 +130,6 @@ static enum gate_status bring(struct device *d, const struct operands *o, struct
     return GATE_OK;
 }
 
-/* Flat index in the whole output of element `at` of the part's. */
-static int64_t index_in_whole(const struct kg_problem *p, const struct op_tensor *output,
-                              struct bands *b, int64_t at)
-{
-    const struct op *op = op_of(p);
-    int64_t index = 0, stride = 1;
-    for (size_t r = strlen(output->axes); r-- > 0;) {
-        const struct band *band = band_of(b, op, output->axes[r]);
-        index += (band->from + at % band->length) * stride;
-        at /= band->length;
-        stride *= op_length(p, output->axes[r]);
-    }
-    return index;
-}
-
 /* All elements of a part whose axes are bands; some where an axis is whole, since each of them may
  * take millions of products. */
 static enum gate_status check_elements(struct device *d, const struct kg_problem *p,
@@ -161,18 +137,25 @@ static enum gate_status check_elements(struct device *d, const struct kg_problem
                                        uint32_t out, const struct spot_part *part, struct bands *b,
                                        uint64_t seed, struct gate_error *err)
 {
+    const struct op *op = op_of(p);
     int64_t elements = 1;
     bool some = false;
     for (const char *axis = output->axes; *axis; axis++) {
-        elements *= band_of(b, op_of(p), *axis)->length;
+        elements *= band_of(b, op, *axis)->length;
         some |= strchr(output->whole, *axis) != NULL;
     }
     for (unsigned i = 0; i < (some ? ELEMENTS : elements); i++) {
         const int64_t at = some ? (int64_t)which(i, (uint64_t)elements, seed_at(seed, i)) : i;
-        const int64_t whole = index_in_whole(p, output, b, at);
+        int64_t whole = 0, stride = 1, rest = at; /* its place in the whole output */
+        for (size_t r = strlen(output->axes); r-- > 0;) {
+            const struct band *band = band_of(b, op, output->axes[r]);
+            whole += (band->from + rest % band->length) * stride;
+            rest /= band->length;
+            stride *= op_length(p, output->axes[r]);
+        }
         double on_device;
         TRY(device_download(d, &on_device, reference + whole, sizeof on_device, err));
-        const double here = kg_reference_host_element(&part->problem, part->in, out, at);
+        const double here = op->element(&part->problem, part->in, out, at);
         if (!(fabs(on_device - here) <= TOLERANCE * (1 + fabs(here))))
             return gate_fail(
                 err, GATE_INTERNAL,

@@ -21,8 +21,6 @@ struct state_counts {
     unsigned threads, files, children;
 };
 
-struct state_counts state_count(void);
-
 /* What a change of these is called: somebody outside may have made it. */
 #define STATE_SCHEDULING "the scheduling policy or niceness"
 
@@ -47,12 +45,26 @@ void state_read(struct state *out);
 void state_compare(const struct state *before, const struct state *now, unsigned more,
                    struct verification *v);
 
-struct state_memory {
+/* What launches may lose. */
+struct holdings {
+    struct state_counts counts;
     size_t heap_bytes;    /* allocated by malloc() */
     size_t address_bytes; /* private and writable, of the whole process */
+    struct device_state device;
 };
 
-struct state_memory state_memory(void);
+enum gate_status holdings_read(struct device *d, struct holdings *out, struct gate_error *err);
+
+/*
+ * Did each of so many launches lose memory, or every one, or every other one, leave a thread, a
+ * file or a child behind? Then says so in v. `at`: before them, after the first half and at the
+ * end. What is kept for good, by one half of them alone, is not lost, nor what a driver makes when
+ * it pleases. Device memory is handed out in pieces of MiB, so that small losses stay unseen; where
+ * the driver does not report whose it is, another process that starts takes it in one of the
+ * halves. `host`: no driver takes memory of the process either.
+ */
+void holdings_compare(const struct holdings at[3], unsigned launches, bool host,
+                      struct verification *v);
 
 /*
  * Has a kernel changed the device, or taken most of its memory? Then says so in v.
@@ -61,24 +73,6 @@ struct state_memory state_memory(void);
 enum gate_status state_compare_device(const struct device_state *before,
                                       const struct device_state *now, struct verification *v,
                                       struct gate_error *err);
-
-/*
- * Does each of so many launches lose device memory? Then says so in v. `at`: before them, after the
- * first half and at the end; where the driver does not report whose memory it is, another process
- * that starts takes it in one of the halves. It is handed out in pieces of MiB, so that small
- * losses stay unseen.
- */
-void state_find_device_leak(const struct device_state at[3], unsigned launches,
-                            struct verification *v);
-
-/* Does each of so many launches lose memory? Then says so in v. `at` as above: what is kept for
- * good, by one half of them alone, is not lost. */
-void state_find_leak(const struct state_memory at[3], unsigned launches, struct verification *v);
-
-/* Does every launch, or every other one, leave a thread, a file or a child behind? Then says so in
- * v. `at` as above: what a driver makes when it pleases is not that many in either half. */
-void state_find_gathering(const struct state_counts at[3], unsigned launches,
-                          struct verification *v);
 
 /* State of the process and of the device, before something that must leave both alone. */
 struct surroundings {

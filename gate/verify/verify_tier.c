@@ -59,6 +59,16 @@ struct round {
     bool served_elsewhere; /* another shape than the problem's, by the same kernel */
 };
 
+/* A hang or a crash will be put down to this trial. */
+static void announce(struct round *r, const struct trial *t)
+{
+    char text[TRIAL_TEXT_MAX], said[TRIAL_TEXT_MAX + 1];
+    const bool dense = image_layout_is_dense(&t->problem, &t->layout);
+    trial_text(t, dense ? t->guard : GUARD_NONE, text);
+    snprintf(said, sizeof said, "%s)", text);
+    r->job->notice(r->job->context, r->arm, said);
+}
+
 /* Is it the layout? Adds to the fault what the same problem gives in dense tensors; where that
  * cannot be tried, the fault stands alone. */
 static void try_dense(struct round *r, const struct trial *t)
@@ -70,6 +80,7 @@ static void try_dense(struct round *r, const struct trial *t)
     one.layout = image_layout_of(TENSOR_DENSE);
     one.guard = GUARD_NONE;
     r->bench.found = &dense;
+    announce(r, &one);
     const enum gate_status status = bench_try(&r->bench, &one, &unused);
     r->bench.found = found;
     if (!status && dense.checks)
@@ -79,15 +90,11 @@ static void try_dense(struct round *r, const struct trial *t)
 
 static enum gate_status run_trial(struct round *r, const struct trial *t, struct gate_error *err)
 {
-    char text[TRIAL_TEXT_MAX], said[TRIAL_TEXT_MAX + 1];
     if (!r->arm->verification.ok || !probe_applies(t->probe, &t->problem))
         return GATE_OK;
-    bool guarded = image_layout_is_dense(&t->problem, &t->layout);
-    trial_text(t, guarded ? t->guard : GUARD_NONE, text);
-    snprintf(said, sizeof said, "%s)", text);
-    r->job->notice(r->job->context, r->arm, said);
+    announce(r, t);
     TRY(bench_try(&r->bench, t, err));
-    if (!r->arm->verification.ok && !guarded)
+    if (!r->arm->verification.ok && !image_layout_is_dense(&t->problem, &t->layout))
         try_dense(r, t);
     return GATE_OK;
 }
@@ -166,12 +173,23 @@ static enum gate_status check_guarded(struct round *r, const struct kg_problem *
 #define LEAST_K 64
 #define EVEN_K 64 /* what a shortened sum is a multiple of */
 
-/* Too large for an image, and with nothing mapped behind its tensors. The inputs of a product are
- * integers, whose sums no order of summation in fp32 rounds; an op without such answers gets those
- * that it was given once more. */
-static enum gate_status check_own_large(struct round *r, const struct kg_problem *p,
-                                        struct gate_error *err)
+/* The problem itself. Where it is too large for an image: with nothing mapped behind its tensors.
+ * The inputs of a product are integers then, whose sums no order of summation in fp32 rounds; an op
+ * without such answers gets those that it was given once more. */
+static enum gate_status check_own(struct round *r, const struct kg_problem *p,
+                                  struct gate_error *err)
 {
+    if (probes_itself(r->job->tier, p)) {
+        bench_prepare(&r->bench, p);
+        r->thorough = true;
+        TRY(check_all_probes(r, p, image_layout_of(TENSOR_DENSE), err));
+        r->thorough = r->job->tier == VERIFY_NIGHTLY;
+        TRY(check(r, p, sharpest(p), layout_in_turn(r, p, SHAPES_MAX), GUARD_NONE, err));
+        return check_guarded(r, p, err);
+    }
+    r->arm->verification.left_out.too_large++;
+    if (r->job->tier == VERIFY_SMALL)
+        return GATE_OK;
     const bool exact = probe_applies(PROBE_INTEGERS, p);
     const struct trial_given given = {r->job->operands, r->job->reference};
     struct trial t = {.problem = *p,
@@ -192,21 +210,6 @@ static enum gate_status check_own_large(struct round *r, const struct kg_problem
     enum gate_status status = run_trial(r, &t, err);
     bench_release(&r->bench);
     return status;
-}
-
-static enum gate_status check_own(struct round *r, const struct kg_problem *p,
-                                  struct gate_error *err)
-{
-    if (!probes_itself(r->job->tier, p)) {
-        r->arm->verification.left_out.too_large++;
-        return r->job->tier == VERIFY_SMALL ? GATE_OK : check_own_large(r, p, err);
-    }
-    bench_prepare(&r->bench, p);
-    r->thorough = true;
-    TRY(check_all_probes(r, p, image_layout_of(TENSOR_DENSE), err));
-    r->thorough = r->job->tier == VERIFY_NIGHTLY;
-    TRY(check(r, p, sharpest(p), layout_in_turn(r, p, SHAPES_MAX), GUARD_NONE, err));
-    return check_guarded(r, p, err);
 }
 
 /* ---- other shapes ---- */
@@ -274,11 +277,6 @@ static void find_shapes(struct round *r, const struct kg_problem *p)
         bench_prepare(&r->bench, &r->shape[i]);
 }
 
-static bool is_in_dtype_of(const struct kg_problem *p, const struct kg_problem *other)
-{
-    return problem_dtype_index(p) == problem_dtype_index(other);
-}
-
 static bool has_tails(const struct kg_problem *p)
 {
     const struct op *op = op_of(p);
@@ -326,20 +324,10 @@ static enum gate_status check_shapes(struct round *r, const struct kg_problem *p
     }
     for (unsigned i = 0; i < r->n; i++) {
         const struct kg_problem *other = &r->shape[i];
-        enum probe probe = probe_applies(PROBE_NORMAL, other) ? PROBE_NORMAL : PROBE_UNIFORM;
-        if (!is_in_dtype_of(p, other) || !shapes_have_values_of(p, other))
-            TRY(check(r, other, probe, layout_in_turn(r, other, 2 * i + 1), GUARD_NONE, err));
-    }
-    return GATE_OK;
-}
-
-static enum gate_status check_shapes_fully(struct round *r, struct gate_error *err)
-{
-    for (unsigned i = 0; i < r->n; i++) {
-        const struct kg_problem *p = &r->shape[i];
-        TRY(check_guarded(r, p, err));
-        for (unsigned n = 0; n < 2; n++)
-            TRY(check_all_probes(r, p, layout_in_turn(r, p, 2 * i + n), err));
+        if (problem_dtype_index(p) != problem_dtype_index(other) ||
+            !shapes_have_values_of(p, other))
+            TRY(check(r, other, probe_random(other), layout_in_turn(r, other, 2 * i + 1),
+                      GUARD_NONE, err));
     }
     return GATE_OK;
 }
@@ -397,16 +385,6 @@ static enum gate_status check_pinned(struct round *r, const struct kg_problem *p
     return GATE_OK;
 }
 
-/* Another value of the parameter, which shows. */
-static void change_param(struct kg_problem *p)
-{
-    const struct op_param *param = op_of(p)->param;
-    if (!param)
-        return;
-    const double twice = 2 * op_param(p, param);
-    op_set_param(p, param, param->least > 0 || twice > param->most ? param->most : twice);
-}
-
 #define LONGER 264 /* by so much most shapes are shorter */
 
 /* What a kernel remembers by sizes or by address: problems that differ from the last one in one
@@ -421,18 +399,22 @@ static enum gate_status check_alike(struct round *r, const struct kg_problem *p,
             break;
         }
     alike[1].flags ^= op_of(p)->flag ? op_of(p)->flag->bit : 0;
-    change_param(&alike[2]);
+    const struct op_param *param = op_of(p)->param;
+    if (param) { /* another value, which shows */
+        const double twice = 2 * op_param(p, param);
+        op_set_param(&alike[2], param,
+                     param->least > 0 || twice > param->most ? param->most : twice);
+    }
     const unsigned n_alike = 3 + problem_dtypes(p);
     for (unsigned i = 0; i < problem_dtypes(p); i++)
         alike[3 + i] = problem_in_dtype(p, i);
     for (unsigned i = 0; i < n_alike; i++) {
         const struct kg_problem *other = &alike[i];
-        const enum probe probe = probe_applies(PROBE_NORMAL, other) ? PROBE_NORMAL : PROBE_UNIFORM;
         if (!r->arm->verification.ok || !memcmp(p, other, sizeof *p) ||
             !op_fit(op_of(p), &alike[i]) || !bench_kernel(&r->bench, other))
             continue;
         bench_prepare(&r->bench, other);
-        TRY(check(r, other, probe, pinned_layout(TENSOR_DENSE), GUARD_NONE, err));
+        TRY(check(r, other, probe_random(other), pinned_layout(TENSOR_DENSE), GUARD_NONE, err));
     }
     return GATE_OK;
 }
@@ -457,9 +439,9 @@ static const struct kg_problem *quickest(const struct round *r, const struct kg_
     for (unsigned i = 0; i < r->n; i++) {
         const struct kg_problem *other = &r->shape[i];
         const double flops = problem_flops(other);
-        if (is_in_dtype_of(p, other) && (!op->inputs_count || op->inputs_count(other)) &&
-            flops >= SOAK_FLOPS && is_at_least(other, length, count) &&
-            (!found || flops < problem_flops(found)))
+        if (problem_dtype_index(p) == problem_dtype_index(other) &&
+            (!op->inputs_count || op->inputs_count(other)) && flops >= SOAK_FLOPS &&
+            is_at_least(other, length, count) && (!found || flops < problem_flops(found)))
             found = other;
     }
     return found;
@@ -565,7 +547,14 @@ static enum gate_status check_all(struct round *r, const struct kg_problem *p,
 {
     find_shapes(r, p);
     TRY(check_own(r, p, err));
-    TRY(r->job->tier == VERIFY_NIGHTLY ? check_shapes_fully(r, err) : check_shapes(r, p, err));
+    for (unsigned i = 0; i < r->n && r->job->tier == VERIFY_NIGHTLY; i++) {
+        const struct kg_problem *shape = &r->shape[i];
+        TRY(check_guarded(r, shape, err));
+        for (unsigned n = 0; n < 2; n++)
+            TRY(check_all_probes(r, shape, layout_in_turn(r, shape, 2 * i + n), err));
+    }
+    if (r->job->tier != VERIFY_NIGHTLY)
+        TRY(check_shapes(r, p, err));
     if (r->arm->verification.ok)
         TRY(check_large_ones(r, p, err));
     TRY(check_far(r, p, err));

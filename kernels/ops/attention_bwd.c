@@ -117,12 +117,6 @@ static void key_rows(void *context, int share, int64_t first, int64_t end)
     }
 }
 
-/* A copy of the input, turned. */
-static double *turned_copy(const struct kg_tensor *t)
-{
-    return rows_transposed(rows_decoded(t), t->shape[0] * t->shape[1], t->shape[2], t->shape[3]);
-}
-
 static enum kg_status reference(const struct kg_problem *p, const struct kg_tensor *in,
                                 double *const *out, int threads)
 {
@@ -137,7 +131,9 @@ static enum kg_status reference(const struct kg_problem *p, const struct kg_tens
     for (int i = 0; i < INPUTS; i++) {
         whole = whole && (a.in[i] = rows_decoded(&in[i]));
         if (i != IN_O && i != IN_LSE)
-            whole = whole && (a.turned[i] = turned_copy(&in[i]));
+            whole = whole && (a.turned[i] = rows_transposed(rows_decoded(&in[i]),
+                                                            in[i].shape[0] * in[i].shape[1],
+                                                            in[i].shape[2], in[i].shape[3]));
     }
     a.delta = malloc((size_t)rows * sizeof *a.delta);
     a.s = malloc((size_t)(ROWS_SHARES * longest) * sizeof *a.s);

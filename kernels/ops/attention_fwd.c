@@ -38,21 +38,16 @@ static const struct op_tensor tensors[] = {
     {"o", "bhqd", OP_OUT, .whole = "qsd"},
 };
 
-/* Query-key pairs of one head that the mask lets through. */
-static double visible_pairs(const struct kg_problem *p)
-{
-    double sq = (double)p->size[Q].value, skv = (double)p->size[S].value;
-    if (!(p->flags & KG_FLAG_CAUSAL))
-        return sq * skv;
-    /* Query i sees i + 1 + skv - sq keys; with sq > skv the first sq - skv rows see none. */
-    double rows = sq < skv ? sq : skv;
-    return rows * (skv - rows) + rows * (rows + 1) / 2;
-}
-
+/* For each query-key pair of a head that the mask lets through. */
 static double flops(const struct kg_problem *p)
 {
+    const double sq = (double)p->size[Q].value, skv = (double)p->size[S].value;
+    /* Query i sees i + 1 + skv - sq keys; with sq > skv the first sq - skv rows see none. */
+    const double rows = sq < skv ? sq : skv;
+    const double pairs =
+        p->flags & KG_FLAG_CAUSAL ? rows * (skv - rows) + rows * (rows + 1) / 2 : sq * skv;
     return 4.0 * (double)p->size[B].value * (double)p->size[H].value * (double)p->size[D].value *
-           visible_pairs(p);
+           pairs;
 }
 
 /* A reference works on as many queries at a time, and takes as long for fewer; nor does a mask

@@ -57,13 +57,6 @@ static int64_t sought_key(const struct kg_problem *p, uint64_t seed, int64_t hea
     return key < 0 ? 0 : key > last ? last : key;
 }
 
-/* Heads of the query tensor share a KV head by kernel.h. */
-static int64_t kv_head_of(const struct kg_problem *p, int64_t head)
-{
-    int64_t b = head / p->size[H].value, h = head % p->size[H].value;
-    return b * p->size[G].value + h / (p->size[H].value / p->size[G].value);
-}
-
 static bool is_narrow(const struct kg_problem *p)
 {
     return dtype_is_narrow(dtype_of(p));
@@ -149,7 +142,10 @@ static void fill_lines(void *context, int share, int64_t first, int64_t end)
     for (int64_t line = first; line < end; line++) {
         int64_t head = line / rows, at = pattern_offset(t, line * p->size[D].value);
         int64_t key = queries ? sought_key(p, seed, head, line % rows) : line % rows;
-        uint64_t code = seed_at(seed, (uint64_t)(queries ? kv_head_of(p, head) : head));
+        /* Heads of the query tensor share a KV head by kernel.h. */
+        const int64_t heads = p->size[H].value, groups = p->size[G].value;
+        const int64_t kv = head / heads * groups + head % heads / (heads / groups);
+        uint64_t code = seed_at(seed, (uint64_t)(queries ? kv : head));
         for (int64_t d = 0; d < p->size[D].value; d++)
             kg_store_float(
                 t->data, t->dtype, at + d,
@@ -340,16 +336,12 @@ static double value_constant(const struct drawing *drawing, int64_t flat)
  * of nearly all weight have values of zero, the others decide, and such small weights a kernel may
  * round away with 16 bits.
  */
-static double with_usual_scores(const struct drawing *d, double value)
-{
-    const double ratio = fabs(d->p->param[0].value) * sqrt((double)d->p->size[D].value);
-    return d->tensor == 0 && ratio > 1 ? ldexp(value, -(int)ceil(log2(ratio))) : value;
-}
-
 #define WITH_USUAL_SCORES(name)                                                                    \
     static double usual_##name(const struct drawing *d, int64_t flat)                              \
     {                                                                                              \
-        return with_usual_scores(d, plain_##name(d, flat));                                        \
+        const double value = plain_##name(d, flat);                                                \
+        const double ratio = fabs(d->p->param[0].value) * sqrt((double)d->p->size[D].value);       \
+        return d->tensor == 0 && ratio > 1 ? ldexp(value, -(int)ceil(log2(ratio))) : value;        \
     }
 WITH_USUAL_SCORES(zero_third)
 WITH_USUAL_SCORES(zero_parts)

@@ -11,18 +11,11 @@
 
 static double normals[NORMALS];
 
-/* Box and Muller. */
-static void make_normals(void)
-{
-    for (int64_t i = 0; i < NORMALS; i++)
-        normals[i] = sqrt(-2 * log(pattern_uniform(0, 2 * i))) *
-                     cos(2 * M_PI * pattern_uniform(0, 2 * i + 1));
-}
-
 double pattern_normal(uint64_t seed, int64_t index)
 {
-    if (normals[0] == 0)
-        make_normals();
+    for (int64_t i = NORMALS; normals[0] == 0 && i-- > 0;) /* Box and Muller */
+        normals[i] = sqrt(-2 * log(pattern_uniform(0, 2 * i))) *
+                     cos(2 * M_PI * pattern_uniform(0, 2 * i + 1));
     return normals[seed_at(seed, (uint64_t)index) % NORMALS];
 }
 

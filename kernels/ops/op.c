@@ -203,11 +203,6 @@ bool op_allows(const struct kg_problem *p)
            !memcmp(fitted.size, p->size, sizeof p->size);
 }
 
-static bool flags_fit(const struct op *op, const struct kg_problem *p)
-{
-    return !(p->flags & ~(KG_FLAG_TF32 | (op->flag ? op->flag->bit : 0u)));
-}
-
 static bool sizes_fit(const struct op *op, const struct kg_problem *p)
 {
     for (unsigned i = 0; i < op->n_sizes; i++) {
@@ -223,19 +218,15 @@ static bool sizes_fit(const struct op *op, const struct kg_problem *p)
     return op_allows(p);
 }
 
-/* As many sizes, parameters and tensors as the op has? */
-static bool shape_fits(const struct op *op, const struct kg_problem *p)
-{
-    return p->n_sizes == op->n_sizes && p->n_params == (op->param != NULL) &&
-           p->n_in == op_inputs(op) && p->n_in + p->n_out == op->n_tensors;
-}
-
 int kg_signature_of(const struct kg_problem *p, struct kg_signature *s)
 {
     const struct op *op = op_of(p);
     *s = (struct kg_signature){0};
-    if (p->struct_bytes < sizeof *p || !op || !shape_fits(op, p) || !dtype_of(p) ||
-        !flags_fit(op, p) || !sizes_fit(op, p) || (op->param && !isfinite(op_param(p, op->param))))
+    if (p->struct_bytes < sizeof *p || !op || p->n_sizes != op->n_sizes ||
+        p->n_params != (op->param != NULL) || p->n_in != op_inputs(op) ||
+        p->n_in + p->n_out != op->n_tensors || !dtype_of(p) ||
+        (p->flags & ~(KG_FLAG_TF32 | (op->flag ? op->flag->bit : 0u))) || !sizes_fit(op, p) ||
+        (op->param && !isfinite(op_param(p, op->param))))
         return 0;
     for (unsigned i = 0; i < op->n_tensors; i++) {
         const struct kg_shape shape = op_shape_of(p, i);

@@ -156,7 +156,7 @@ struct op {
     struct op_shapes closest, giant, tails, wide;
     void (*draw)(uint64_t *state, const struct kg_problem *own, struct kg_problem *p);
 
-    /* All outputs in double, dense, from the stored inputs; see reference.h. */
+    /* All outputs in double, dense, from the stored inputs; see rows_reference(). */
     enum kg_status (*reference)(const struct kg_problem *p, const struct kg_tensor *in,
                                 double *const *out, int threads);
     /* One element of an output by the formula, on a path of its own. */

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/ops/rows.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/ops/draw.h"
 #include "kernels/ops/op.h"
 #include "kernels/ops/storage.h"
-#include "kernels/reference/reference.h"
 
 struct share {
     rows_fn fn;
@@ -57,31 +56,21 @@ int rows_threads(int64_t elements)
     return n < 1 ? 1 : n < most ? (int)n : most;
 }
 
-/* Address of row `row` of a view, rows counted over all dimensions but the last. */
-static const void *row_of(const struct kg_tensor *t, int64_t row)
+void rows_decode(const struct kg_tensor *t, double *to)
 {
-    int64_t offset = 0;
-    for (int d = (int)t->rank - 2; d >= 0; d--) {
-        offset += row % t->shape[d] * t->stride[d];
-        row /= t->shape[d];
+    const int64_t columns = t->shape[t->rank - 1], n = pattern_elements(t);
+    for (int64_t first = 0; first < n; first += columns) {
+        const int64_t at = pattern_offset(t, first);
+        for (int64_t c = 0; c < columns; c++)
+            to[first + c] = storage_get(t->data, t->dtype, at + c);
     }
-    return (const char *)t->data + (size_t)offset * kg_dtype_bytes(t->dtype);
 }
 
 double *rows_decoded(const struct kg_tensor *t)
 {
-    int64_t columns = t->shape[t->rank - 1], rows = 1;
-    for (uint32_t d = 0; d + 1 < t->rank; d++)
-        rows *= t->shape[d];
-
-    double *dense = malloc((size_t)(rows * columns) * sizeof(*dense));
-    if (!dense)
-        return NULL;
-    for (int64_t r = 0; r < rows; r++) {
-        const void *row = row_of(t, r);
-        for (int64_t c = 0; c < columns; c++)
-            dense[r * columns + c] = storage_get(row, t->dtype, c);
-    }
+    double *dense = malloc((size_t)pattern_elements(t) * sizeof *dense);
+    if (dense)
+        rows_decode(t, dense);
     return dense;
 }
 
@@ -136,34 +125,9 @@ double rows_at(const struct kg_tensor *t, int64_t a, int64_t b, int64_t c, int64
 /* A reference of less work is done before a thread of its own has begun. */
 #define THREADED_FLOPS 2e7
 
-static int inputs_fit(const struct kg_problem *p, const struct kg_signature *s,
-                      const struct kg_tensor *in)
+enum kg_status rows_reference(const struct kg_problem *p, const struct kg_tensor *in,
+                              double *const *out, int threads)
 {
-    for (uint32_t i = 0; i < s->n_in; i++)
-        if (!kg_tensor_fits(&in[i], p->dtype[i], &s->in[i]))
-            return 0;
-    return 1;
-}
-
-enum kg_status kg_reference_host(const struct kg_problem *p, const struct kg_tensor *in,
-                                 uint32_t n_in, double *const *out, int threads)
-{
-    struct kg_signature s;
-    if (!kg_signature_of(p, &s) || n_in != s.n_in || threads < 1 || !inputs_fit(p, &s, in))
-        return KG_BAD_ARGUMENT;
-    for (uint32_t i = 0; i < s.n_out; i++)
-        if (!out[i])
-            return KG_BAD_ARGUMENT;
     const struct op *op = op_of(p);
     return op->reference(p, in, out, op->flops(p) < THREADED_FLOPS ? 1 : threads);
-}
-
-double kg_reference_host_element(const struct kg_problem *p, const struct kg_tensor *in,
-                                 uint32_t out_index, int64_t flat_index)
-{
-    struct kg_signature s;
-    if (!kg_signature_of(p, &s) || out_index >= s.n_out || flat_index < 0 ||
-        flat_index >= kg_shape_elements(&s.out[out_index]) || !inputs_fit(p, &s, in))
-        return NAN;
-    return op_of(p)->element(p, in, out_index, flat_index);
 }

@@ -35,7 +35,15 @@ const struct storage *storage_by_name(const char *name)
     return NULL;
 }
 
-/* ---- floating point of at most 16 bits: sign, exponent, mantissa ---- */
+size_t storage_span(const struct kg_tensor *t)
+{
+    int64_t last = 0;
+    for (uint32_t r = 0; r < t->rank; r++)
+        last += (t->shape[r] - 1) * t->stride[r];
+    return storage_bytes(t->dtype, last + 1);
+}
+
+/* ---- floating point of at most 8 bits: sign, exponent, mantissa ---- */
 
 struct format {
     unsigned exponent, mantissa; /* bits */
@@ -47,16 +55,9 @@ struct format {
 
 static const struct format *format_of(uint32_t code)
 {
-    static const struct format f16 = {5, 10, 15, 0x7c00, 0x7bff, 0x7e00},
-                               bf16 = {8, 7, 127, 0x7f80, 0x7f7f, 0x7fc0},
-                               e4m3 = {4, 3, 7, 0, 0x7e, 0x7f}, e5m2 = {5, 2, 15, 0x7c, 0x7b, 0x7f},
+    static const struct format e4m3 = {4, 3, 7, 0, 0x7e, 0x7f}, e5m2 = {5, 2, 15, 0x7c, 0x7b, 0x7f},
                                e2m1 = {2, 1, 1, 0, 7, 0};
-    return code == KG_F16    ? &f16
-           : code == KG_BF16 ? &bf16
-           : code == KG_E4M3 ? &e4m3
-           : code == KG_E5M2 ? &e5m2
-           : code == KG_E2M1 ? &e2m1
-                             : NULL;
+    return code == KG_E4M3 ? &e4m3 : code == KG_E5M2 ? &e5m2 : code == KG_E2M1 ? &e2m1 : NULL;
 }
 
 /* 2^exponent, of normal numbers. Inputs have millions of elements, for which ldexp() is slow. */
@@ -112,11 +113,6 @@ static unsigned encode(const struct format *f, double value)
 
 /* ---- any dtype ---- */
 
-static double load_e8m0(unsigned code)
-{
-    return code == 255 ? NAN : ldexp(1, (int)code - 127);
-}
-
 static unsigned store_e8m0(double value)
 {
     int exponent;
@@ -163,18 +159,13 @@ double storage_load(const void *data, uint32_t code, int64_t index)
 {
     const unsigned char *bytes = data;
     switch (code) {
-    case KG_F16:
-    case KG_BF16:
-        return decode(format_of(code), ((const uint16_t *)data)[index]);
     case KG_E4M3:
     case KG_E5M2:
         return decode(format_of(code), bytes[index]);
     case KG_E2M1:
         return decode(format_of(code), half_byte(bytes, index));
     case KG_E8M0:
-        return load_e8m0(bytes[index]);
-    case KG_F32:
-        return (double)((const float *)data)[index];
+        return bytes[index] == 255 ? NAN : ldexp(1, (int)bytes[index] - 127);
     case KG_F64:
         return ((const double *)data)[index];
     case KG_I8:
@@ -203,10 +194,6 @@ void storage_store(void *data, uint32_t code, int64_t index, double value)
 {
     unsigned char *bytes = data;
     switch (code) {
-    case KG_F16:
-    case KG_BF16:
-        ((uint16_t *)data)[index] = (uint16_t)encode(format_of(code), value);
-        break;
     case KG_E4M3:
     case KG_E5M2:
         bytes[index] = (unsigned char)encode(format_of(code), value);
@@ -216,9 +203,6 @@ void storage_store(void *data, uint32_t code, int64_t index, double value)
         break;
     case KG_E8M0:
         bytes[index] = (unsigned char)store_e8m0(value);
-        break;
-    case KG_F32:
-        ((float *)data)[index] = (float)value;
         break;
     case KG_F64:
         ((double *)data)[index] = value;

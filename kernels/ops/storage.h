@@ -35,7 +35,10 @@ static inline size_t storage_bytes(uint32_t code, int64_t n)
     return ((size_t)n * kg_dtype_bits(code) + 7) / 8;
 }
 
-/* Element `index` of an array of a known dtype. */
+/* Bytes from the first element of a view to its last one. */
+size_t storage_span(const struct kg_tensor *t);
+
+/* Element `index` of an array of a dtype that half.h has not. */
 double storage_load(const void *data, uint32_t code, int64_t index);
 void storage_store(void *data, uint32_t code, int64_t index, double value);
 
@@ -43,7 +46,7 @@ void storage_store(void *data, uint32_t code, int64_t index, double value);
  * dtype of 8 bits takes away is large, and no error. Of other dtypes it is the value. */
 double storage_nearest(uint32_t code, double value, double reference);
 
-/* The same, sooner for the usual dtypes; those are rounded to fp32 first. */
+/* Of any dtype. What becomes fp16 or bf16 is rounded to fp32 first. */
 static inline void storage_put(void *data, uint32_t code, int64_t index, double value)
 {
     if (code <= KG_F32)

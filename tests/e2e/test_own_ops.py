@@ -305,17 +305,26 @@ class Example(Gate):
                     self.look(*also[1:], expect=2)
 
 
-class State(Example):
-    op = "delta_rule"
+class Kernels:
+    """What every example shows, and what is said of it and of its fault."""
+    says, says_of_faulty, also = ("2 right, 0 wrong, 0 not served",), "0 right, 1 wrong", ()
 
     def test_the_example_is_right_and_its_fault_is_wrong(self):
-        self.assertIn("2 right, 0 wrong, 0 not served", self.look())
+        said = self.look()
+        for what in self.says:
+            self.assertRegex(said, what)
         self.make("build/libfaulty.so")
-        said = self.look(library="libfaulty.so", expect=2)
-        self.assertIn("output 'state'", said)
+        said = self.look("--filter", self.small, library="libfaulty.so", expect=2)
+        self.assertIn(self.says_of_faulty, said)
+        self.assertNotIn("the reference of op", said)
 
     def test_faults_are_found_and_right_kernels_are_right(self):
-        self.look_at_changed(STATE_MUTANTS, STATE_RIGHT)
+        self.look_at_changed(self.wrong, self.right, self.also)
+
+
+class State(Kernels, Example):
+    op, wrong, right = "delta_rule", STATE_MUTANTS, STATE_RIGHT
+    says_of_faulty = "output 'state'"
 
     def test_each_timed_launch_begins_with_the_same_state(self):
         run = ("--baselines", self.path("baselines"), "--threshold", "50%", "--filter", "*k64*",
@@ -333,32 +342,17 @@ class State(Example):
         self.assertEqual(timing["launches_per_sample"], timing["input_sets"])
 
 
-class Groups(Example):
+class Groups(Kernels, Example):
     op, small = "grouped_gemm", "*/g3-*"
-
-    def test_the_example_is_right_and_its_fault_is_wrong(self):
-        self.assertIn("2 right, 0 wrong, 0 not served", self.look())
-        self.make("build/libfaulty.so")
-        self.assertIn("0 right, 1 wrong", self.look("--filter", self.small,
-                                                    library="libfaulty.so", expect=2))
-
-    def test_faults_are_found_and_right_kernels_are_right(self):
-        self.look_at_changed(index_mutants.GROUPED_WRONG, index_mutants.GROUPED_RIGHT)
+    wrong, right = index_mutants.GROUPED_WRONG, index_mutants.GROUPED_RIGHT
 
 
-class Blocks(Example):
-    op = "block_scales"
-
-    def test_the_example_is_right_and_its_fault_is_wrong(self):
-        said = self.look()
-        self.assertIn("2 right, 0 wrong, 0 not served", said)
-        self.assertRegex(said, r"mxfp4/m20-n64-k256 +right +block_scales +\S+ +0.004 ")
-        self.assertRegex(said, r"int4/m33-n48-k96 +right +block_scales +\S+ +2e-05 ")
-        self.make("build/libfaulty.so")
-        self.assertIn("0 right, 2 wrong", self.look(library="libfaulty.so", expect=2))
-
-    def test_faults_are_found_and_right_kernels_are_right(self):
-        self.look_at_changed(block_mutants.WRONG, block_mutants.RIGHT)
+class Blocks(Kernels, Example):
+    op, wrong, right = "block_scales", block_mutants.WRONG, block_mutants.RIGHT
+    says = ("2 right, 0 wrong, 0 not served",
+            r"mxfp4/m20-n64-k256 +right +block_scales +\S+ +0.004 ",
+            r"int4/m33-n48-k96 +right +block_scales +\S+ +2e-05 ")
+    says_of_faulty = "0 right, 2 wrong"
 
     def test_rows_of_four_bits_have_no_half_bytes(self):
         self.replace("block_scales.op.json", '"k % 32 == 0"', '"k % 33 == 0"')
@@ -373,17 +367,9 @@ class Blocks(Example):
         self.assertIn("unknown dtype 'bf16'; there are mxfp4, int4", self.look(expect=64))
 
 
-class Pages(Example):
+class Pages(Kernels, Example):
     op, small = "paged_decode", "*/b3-*"
-
-    def test_the_example_is_right_and_its_fault_is_wrong(self):
-        self.assertIn("2 right, 0 wrong, 0 not served", self.look())
-        self.make("build/libfaulty.so")
-        self.assertIn("0 right, 1 wrong", self.look("--filter", self.small,
-                                                    library="libfaulty.so", expect=2))
-
-    def test_faults_are_found_and_right_kernels_are_right(self):
-        self.look_at_changed(index_mutants.PAGED_WRONG, index_mutants.PAGED_RIGHT)
+    wrong, right = index_mutants.PAGED_WRONG, index_mutants.PAGED_RIGHT
 
     def test_a_table_that_has_too_few_numbers_is_no_case(self):
         self.replace("paged_decode.json", '"blocks": 9, "t": 5', '"blocks": 9, "t": 10')
@@ -404,19 +390,10 @@ class ForGpus(Gate):
                 self.assertNotEqual(read_file(os.path.join(example, "build/faulty.cu")), right)
 
 
-class OwnOps(Example):
-    op = "layernorm"
-
-    def test_the_example_is_right_and_its_fault_is_wrong(self):
-        self.assertIn("3 right, 0 wrong, 0 not served", self.look())
-        self.make("build/libfaulty.so")
-        said = self.look(library="libfaulty.so", expect=2)
-        self.assertIn("layernorm/fp32/m256-n512", said)
-        self.assertNotIn("reference", said)
-
-    def test_faults_are_found_and_right_kernels_are_right(self):
-        # Nor is it right where no case has another eps.
-        self.look_at_changed(MUTANTS, RIGHT, ("usual_eps_alone", "--filter", "*m256*"))
+class OwnOps(Kernels, Example):
+    op, wrong, right = "layernorm", MUTANTS, RIGHT
+    says, says_of_faulty = ("3 right, 0 wrong, 0 not served",), "layernorm/fp32/m256-n512"
+    also = ("usual_eps_alone", "--filter", "*m256*")  # nor is it right where no case has another
 
     def test_a_faulty_reference_is_named_and_no_kernel_is_blamed(self):
         source = read_file(self.file("layernorm_reference.c"))

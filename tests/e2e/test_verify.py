@@ -213,6 +213,14 @@ class Wrong(Verify):
                                          GATE_MUTANT=name, case=self.FAULT["case"])
             self.assertRegex(document["cases"][0]["message"], f"; in dense tensors it is {dense}$")
 
+    def test_a_crash_in_dense_tensors_is_put_down_to_them(self):
+        code, document, _ = self.verify("--library", mutant("host_products"),
+                                        GATE_MUTANT="input_stride_then_crash",
+                                        case=self.FAULT["case"])
+        self.assertEqual(code, 2)
+        self.assertRegex(document["cases"][0]["message"],
+                         r"^died: .* \(in phase verify, probe '[^']+' on \S+ \(dense\)\)")
+
     def test_a_run_says_the_same(self):
         done = self.gate("run", "--device", "host", "--suite", "smoke", "--filter",
                          self.FAULT["case"], "--library", mutant("host_products"), "--json",

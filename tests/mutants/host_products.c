@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Host: wrong products: terms, tiles, roundings and states that are not what they should be. */
+#include <signal.h>
+
 #include "tests/mutants/faults.h"
 #include "tests/mutants/host_arithmetic.h"
 
@@ -190,6 +192,17 @@ static enum kg_status input_stride(const problem *p, const args_t *args)
     args_t dense = *args;
     make_dense(&dense.in[0]);
     return wrap_inner(p, &dense);
+}
+
+/* The dense tensors that come after it end in a crash. */
+static enum kg_status input_stride_then_crash(const problem *p, const args_t *args)
+{
+    static bool was_padded;
+    const bool padded = args->in[0].stride[0] != args->in[0].shape[1];
+    if (was_padded && !padded)
+        raise(SIGSEGV);
+    was_padded |= padded;
+    return input_stride(p, args);
 }
 
 static enum kg_status output_stride(const problem *p, const args_t *args)
@@ -413,10 +426,12 @@ FAULTS({"k_tail", k_tail, 0, NULL}, {"last_k_tile", last_k_tile, 0, NULL},
        {"one_tile", one_tile, 0, NULL}, {"faint_tile", faint_tile, 0, NULL},
        {"swapped_tiles", swapped_tiles, 0, NULL}, {"silent_failure", silent_failure, 0, NULL},
        {"one_shape_only", one_shape_only, 0, NULL}, {"transposed", transposed, 0, NULL},
-       {"input_stride", input_stride, 0, NULL}, {"output_stride", output_stride, 0, NULL},
-       {"fp16_sums", fp16_sums, 0, NULL}, {"tf32_factors", tf32_factors, 0, NULL},
-       {"bf16_factors", bf16_factors, 0, NULL}, {"truncated", truncated, 0, NULL},
-       {"nan_swallowed", nan_swallowed, 0, NULL}, {"infinity_clamped", infinity_clamped, 0, NULL},
+       {"input_stride", input_stride, 0, NULL},
+       {"input_stride_then_crash", input_stride_then_crash, 0, NULL},
+       {"output_stride", output_stride, 0, NULL}, {"fp16_sums", fp16_sums, 0, NULL},
+       {"tf32_factors", tf32_factors, 0, NULL}, {"bf16_factors", bf16_factors, 0, NULL},
+       {"truncated", truncated, 0, NULL}, {"nan_swallowed", nan_swallowed, 0, NULL},
+       {"infinity_clamped", infinity_clamped, 0, NULL},
        {"subnormals_flushed", subnormals_flushed, 0, NULL}, {"last_bias", last_bias, 0, NULL},
        {"relu_before_bias", relu_before_bias, 0, NULL}, {"relu_leaks", relu_leaks, 0, NULL},
        {"relu_at_zero", relu_at_zero, 0, NULL}, {"bias_gradient", bias_gradient, 0, NULL},

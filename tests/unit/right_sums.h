@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * right_sums.h: sums of products in fp32 as right kernels have them, in several orders and with all
- * that kernel.h allows.
+ * that kernel.h allows; and kernels made of them, which verification must call right.
  */
 #ifndef TESTS_UNIT_RIGHT_SUMS_H
 #define TESTS_UNIT_RIGHT_SUMS_H
@@ -10,7 +10,8 @@
 #include <stdbool.h>
 
 #include "kernels/ops/half.h"
-#include "kernels/ops/op.h"
+#include "kernels/ops/dtype.h"
+#include "kernels/ops/pattern.h"
 
 enum order { IN_ORDER, BACKWARD, IN_LANES, IN_HALVES, ORDERS };
 
@@ -63,5 +64,25 @@ static inline float rounded_to(uint32_t dtype, float value)
     kg_store_float(&stored, dtype, 0, value);
     return kg_load_float(&stored, dtype, 0);
 }
+
+/* All outputs of a problem in fp32, not yet rounded to their dtype. */
+typedef void right_kernel(const struct kg_problem *p, const struct way *w,
+                          const struct kg_tensor *in, float *const *out);
+
+/* Fills the inputs, and with an odd seed changes them. The largest share of a limit that an output
+ * of this kernel has; over 1: verification calls it wrong, as `text` says. */
+double right_share(const struct kg_problem *p, enum probe probe, right_kernel *kernel,
+                   const struct way *w, uint64_t seed, char *text, size_t size);
+
+struct right_ways {
+    right_kernel *kernel;
+    const struct way *ways;
+    unsigned n_ways, seeds; /* of each pattern, or 1,000 in a long run */
+    double least_share;     /* of a limit that is not all in vain; 0: any */
+    struct kg_problem (*draw)(const char *op, const struct dtype *dtype, uint64_t *state);
+};
+
+/* On all patterns that apply. */
+void right_check(const struct right_ways *r, const char *op, const struct dtype *dtype);
 
 #endif

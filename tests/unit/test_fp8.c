@@ -4,10 +4,9 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "kernels/reference/reference.h"
+#include "kernels/ops/rows.h"
 #include "gate/cases/problem.h"
-#include "gate/verify/verify_layout.h"
-#include "kernels/ops/pattern.h"
+#include "tests/unit/filled.h"
 #include "tests/unit/problem_tensors.h"
 #include "tests/unit/unit.h"
 
@@ -15,20 +14,11 @@ static const char *const ops[] = {"gemm_fp8", "gemm_fp8_block"};
 
 enum { A, B, SA, SB };
 
-static struct image filled(const struct kg_problem *p, enum probe probe, uint64_t seed)
-{
-    const struct image_layout dense = image_layout_of(TENSOR_DENSE);
-    struct image image;
-    assert_int_equal(image_make(p, &dense, 0xff, &image, NULL), GATE_OK);
-    probe_fill(probe, p, image.view, image.n_in, seed);
-    return image;
-}
-
 static double *referred(const struct kg_problem *p, const struct image *image)
 {
     double *reference = malloc((size_t)(kg_size(p, "m") * kg_size(p, "n")) * sizeof *reference);
     double *const out[] = {reference};
-    assert_int_equal(kg_reference_host(p, image->view, image->n_in, out, 1), KG_OK);
+    assert_int_equal(rows_reference(p, image->view, out, 1), KG_OK);
     return reference;
 }
 
@@ -106,7 +96,7 @@ TEST(exact_probes_are_exact)
         const struct kg_problem p = gemm_like(ops[i % 2], KG_E4M3, 3, 131, lengths[i / 2 % 2]);
         if (!probe_is_exact(probe) || !probe_applies(probe, &p))
             continue;
-        struct image image = filled(&p, probe, i);
+        struct image image = image_filled(&p, probe, i);
         check_exact(&p, &image);
         for (uint64_t seed = 0; seed < 4 && probe != PROBE_CANCELLATION; seed++) {
             probe_change(probe, &p, image.view, image.n_in, seed);
@@ -141,7 +131,7 @@ TEST(random_inputs_are_within_the_limit)
         const struct kg_problem p = gemm_like(ops[i % 2], KG_E4M3, 8, 40, lengths[i / 2 % 3]);
         if (probe_is_exact(probe) || !probe_applies(probe, &p))
             continue;
-        struct image image = filled(&p, probe, i);
+        struct image image = image_filled(&p, probe, i);
         assert_true(error_of(&p, &image, SCALES_LAST) < problem_error_limit(&p));
         image_release(&image);
     }
@@ -150,7 +140,7 @@ TEST(random_inputs_are_within_the_limit)
 TEST(fast_accumulation_is_over_the_limit)
 {
     const struct kg_problem p = gemm_like("gemm_fp8", KG_E4M3, 8, 40, 2048);
-    struct image image = filled(&p, PROBE_UNIFORM, 1);
+    struct image image = image_filled(&p, PROBE_UNIFORM, 1);
     assert_true(error_of(&p, &image, FAST) > problem_error_limit(&p));
     image_release(&image);
 }
@@ -163,7 +153,7 @@ TEST(scales_are_positive_and_far_apart)
     for (unsigned probe = 0; probe < PROBES; probe++) {
         if (!probe_applies((enum probe)probe, &p))
             continue;
-        struct image image = filled(&p, (enum probe)probe, probe);
+        struct image image = image_filled(&p, (enum probe)probe, probe);
         double least = HUGE_VAL, most = 0;
         for (unsigned i = SA; i <= SB; i++)
             for (int64_t at = 0; at < tensor_elements(&image.view[i]); at++) {

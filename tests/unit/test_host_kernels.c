@@ -7,7 +7,7 @@
  * was written, and gaps between rows that still hold the pattern that nothing else was.
  */
 #include "kernels/host/simd.h"
-#include "kernels/reference/reference.h"
+#include "kernels/ops/rows.h"
 #include "tests/unit/problem_tensors.h"
 #include "tests/unit/unit.h"
 
@@ -75,7 +75,7 @@ static void begin(struct trial *t, const struct kg_problem *p, enum layout layou
     }
     for (uint32_t i = 0; i < t->s.n_out; i++)
         t->expected[i] = doubles_for(&t->s.out[i]);
-    assert_int_equal(kg_reference_host(p, t->in, t->s.n_in, t->expected, 1), KG_OK);
+    assert_int_equal(rows_reference(p, t->in, t->expected, 1), KG_OK);
 }
 
 /* The next result is the first one, of other instructions, which round otherwise. */

@@ -20,6 +20,11 @@ struct scene {
     bool offered;
 };
 
+static bool offer(struct scene *s, struct far_choice choice)
+{
+    return guard_make(s->d, &s->guard, GUARD_FAR, choice, &s->image, 0, &s->err) == GATE_OK;
+}
+
 static struct scene set_up(const struct kg_problem *like)
 {
     struct scene s = {0};
@@ -27,10 +32,10 @@ static struct scene set_up(const struct kg_problem *like)
     const struct image_layout dense = image_layout_of(TENSOR_DENSE);
     assert_int_equal(device_open("host", &s.d, NULL), GATE_OK);
     assert_int_equal(image_make(&p, &dense, 0xff, &s.image, NULL), GATE_OK);
-    s.offered = guard_make(s.d, &s.guard, GUARD_FAR, &s.image, 0, &s.err) == GATE_OK;
+    s.offered = offer(&s, (struct far_choice){0});
     s.args = image_args(&s.image, s.image.bytes);
     if (s.offered)
-        guard_place(&s.guard, GUARD_FAR, &s.image, &s.args);
+        guard_place(&s.guard, &s.image, &s.args);
     return s;
 }
 
@@ -81,15 +86,14 @@ TEST(what_is_far_is_chosen)
     const struct kg_problem p = attention(KG_F16, 0, 4, 4, 9, 9, 64);
     struct scene s = set_up(&p);
     skip_unless_offered(&s);
-    guard_choose(s.d, &s.guard, (struct far_choice){.which = 1u << 1});
+    assert_true(offer(&s, (struct far_choice){.which = 1u << 1}));
     s.args = image_args(&s.image, s.image.bytes);
-    guard_place(&s.guard, GUARD_FAR, &s.image, &s.args);
+    guard_place(&s.guard, &s.image, &s.args);
     assert_true(s.args.in[1].stride[1] == FAR && s.args.in[0].stride[1] < FAR);
     assert_true(s.args.in[0].data == s.image.bytes + s.image.offset[0]);
-    guard_choose(s.d, &s.guard, (struct far_choice){.rows = true});
-    s.offered = guard_make(s.d, &s.guard, GUARD_FAR, &s.image, 0, &s.err) == GATE_OK;
+    s.offered = offer(&s, (struct far_choice){.rows = true});
     skip_unless_offered(&s);
-    guard_place(&s.guard, GUARD_FAR, &s.image, &s.args);
+    guard_place(&s.guard, &s.image, &s.args);
     assert_true(s.args.in[2].stride[2] == FAR && s.args.in[2].stride[3] == 1);
     tear_down(&s);
 }
@@ -104,16 +108,15 @@ TEST(what_goes_there_comes_back)
     for (size_t i = 0; i < s.image.size; i++)
         s.image.bytes[i] = (unsigned char)(i * 7 + i / 251);
     memcpy(before, s.image.bytes, s.image.size);
-    assert_int_equal(guard_enter(s.d, &s.guard, GUARD_FAR, &s.image, s.image.bytes, 0, NULL),
-                     GATE_OK);
+    assert_int_equal(guard_enter(s.d, &s.guard, &s.image, s.image.bytes, 0, NULL), GATE_OK);
     const struct kg_tensor *v = &s.args.in[2];
     const size_t last = (size_t)(v->stride[0] + v->stride[1]) * 2;
     assert_memory_equal((char *)v->data + last,
-                        s.image.bytes + s.image.offset[2] + 3 * s.guard.far[2].apart.bytes,
-                        s.guard.far[2].apart.bytes);
+                        s.image.bytes + s.image.offset[2] + 3 * s.guard.pieces[2].bytes,
+                        s.guard.pieces[2].bytes);
     for (unsigned i = 0; i < 4; i++)
         memset(s.image.bytes + s.image.offset[i], 0, s.image.span[i]);
-    assert_int_equal(guard_leave(s.d, &s.guard, GUARD_FAR, &s.image, s.image.bytes, NULL), GATE_OK);
+    assert_int_equal(guard_leave(s.d, &s.guard, &s.image, s.image.bytes, NULL), GATE_OK);
     assert_memory_equal(s.image.bytes, before, s.image.size);
     free(before);
     tear_down(&s);

@@ -10,15 +10,9 @@
  * also runs long: a thousand seeds of each pattern, in place of 100
  */
 #include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "gate/base/seed.h"
-#include "gate/verify/verify_compare.h"
-#include "gate/verify/verify_layout.h"
-#include "kernels/ops/pattern.h"
-#include "kernels/reference/reference.h"
+#include "kernels/ops/seed.h"
 #include "tests/unit/problem_tensors.h"
 #include "tests/unit/right_sums.h"
 #include "tests/unit/unit.h"
@@ -96,12 +90,10 @@ static void load_line(const struct kg_problem *p, const struct way *w, const str
         out[d] = factor(p, w, kg_load_float(t->data, t->dtype, line * kg_size(p, "d") + d)) * times;
 }
 
-static void run_kernel(const struct kg_problem *p, const struct way *w, const struct image *image,
-                       void *out)
+static void run_kernel(const struct kg_problem *p, const struct way *w, const struct kg_tensor *in,
+                       float *const *out)
 {
     static struct operands_of_head of;
-    float row[HEAD_DIM_MAX];
-    const struct kg_tensor *in = image->view;
     for (int64_t h = 0; h < kg_size(p, "h"); h++) {
         int64_t kv = h / (kg_size(p, "h") / kg_size(p, "kv_heads"));
         for (int64_t j = 0; j < kg_size(p, "s"); j++) {
@@ -113,102 +105,39 @@ static void run_kernel(const struct kg_problem *p, const struct way *w, const st
             if (p->flags & KG_FLAG_CAUSAL)
                 keys = i + 1 + kg_size(p, "s") - kg_size(p, "sq");
             load_line(p, w, &in[0], line, w->scale_first ? (float)kg_param(p, "scale") : 1, of.q);
-            attend(p, w, &of, keys < 0 ? 0 : (int)keys, row);
-            for (int64_t d = 0; d < kg_size(p, "d"); d++)
-                kg_store_float(out, kg_dtype(p), line * kg_size(p, "d") + d, row[d]);
+            attend(p, w, &of, keys < 0 ? 0 : (int)keys, out[0] + line * kg_size(p, "d"));
         }
     }
 }
 
 /* Small enough for thousands of them, and with head_dims, scales and masks as verification draws
  * them (verify_shapes.c). */
-static struct kg_problem draw_problem(unsigned dtype, uint64_t *state)
+static struct kg_problem draw_problem(const char *op, const struct dtype *dtype, uint64_t *state)
 {
+    (void)op;
     static const int head_dims[] = {16, 40, 64, 64, 128, 128, 256};
     static const int keys[] = {2, 7, 17, 33, 64, 100};
     const int d = head_dims[seed_next(state) % 7], kv_heads = 1 + (int)(seed_next(state) % 2);
     const int all = seed_next(state) % 16 ? keys[seed_next(state) % 6] : KEYS_MAX;
     struct kg_problem p =
-        attention(KG_F32, seed_next(state) % 2 ? KG_FLAG_CAUSAL : 0, 2, kv_heads,
+        attention(dtype->code, seed_next(state) % 2 ? KG_FLAG_CAUSAL : 0, 2, kv_heads,
                   seed_next(state) % 4 ? 1 + (int)(seed_next(state) % 3) : 18, all, d);
     const uint64_t kind = seed_next(state) % 10;
     const double drawn = exp2(6 * (double)(seed_next(state) % 1024) / 1024 - 4);
     *op_param_named(&p, "scale") *= kind < 4 ? 1 : kind == 4 ? -drawn : drawn;
     if (kind >= 8)
         *op_param_named(&p, "scale") = (double)kind - 7;
-    return problem_in_dtype(&p, dtype);
+    p.flags |= dtype->flags;
+    return p;
 }
 
-/* Fills the inputs, and with an odd seed changes them. Does verification call right what this
- * kernel makes of them? */
-static bool is_right(const struct kg_problem *p, enum probe probe, const struct way *w,
-                     uint64_t seed, char *text, size_t size)
-{
-    const struct image_layout dense = image_layout_of(TENSOR_DENSE);
-    const size_t n = (size_t)(kg_size(p, "h") * kg_size(p, "sq") * kg_size(p, "d"));
-    struct image image;
-    struct look look;
-    double sum = 0, *reference = calloc(n, sizeof *reference), *const references[] = {reference};
-    float *out = calloc(n, sizeof *out);
-    assert_true(reference && out);
-    assert_int_equal(image_make(p, &dense, 0, &image, NULL), GATE_OK);
-    probe_fill(probe, p, image.view, image.n_in, seed);
-    if (seed % 2)
-        probe_change(probe, p, image.view, image.n_in, ~seed);
-    assert_int_equal(kg_reference_host(p, image.view, image.n_in, references, 1), KG_OK);
-    run_kernel(p, w, &image, out);
-    for (size_t i = 0; i < n; i++)
-        sum += reference[i] * reference[i];
-    const struct problem_tensor *about = &image.about[image.n_in];
-    const struct kg_tensor got = problem_dense(about, out);
-    compare_start(&look, p, about, probe, sqrt(sum / (double)n));
-    assert_int_equal(compare_on_host(&look, &got, reference, NULL), GATE_OK);
-    const bool right = compare_is_right(&look, text, size);
-    image_release(&image);
-    free(reference);
-    free(out);
-    return right;
-}
+static const struct right_ways kernels = {run_kernel, ways, WAYS, 100, 0, draw_problem};
 
-static void check_dtype(uint32_t dtype, uint32_t flags)
+TEST(right_attention)
 {
-    const unsigned seeds = getenv("KERNEL_GATE_LONG") ? 1000 : 100;
-    const struct kg_problem example = attention(dtype, flags, 1, 1, 1, 1, 1);
-    for (int probe = 0; probe < PROBES; probe++) {
-        uint64_t state = (uint64_t)probe;
-        unsigned checked = 0;
-        for (uint64_t seed = 0; checked < seeds && seed < 4 * seeds; seed++) {
-            const struct kg_problem p = draw_problem(problem_dtype_index(&example), &state);
-            if (!probe_applies((enum probe)probe, &p))
-                continue;
-            char text[500] = "";
-            const unsigned way = checked++ % WAYS;
-            if (!is_right(&p, (enum probe)probe, &ways[way], seed, text, sizeof text))
-                fail_msg("kernel %u, probe '%s', seed %u: %s", way, probe_name((enum probe)probe),
-                         (unsigned)seed, text);
-        }
-        assert_true(checked == 0 || checked == seeds);
-    }
-}
-
-TEST(fp16_attention)
-{
-    check_dtype(KG_F16, 0);
-}
-
-TEST(bf16_attention)
-{
-    check_dtype(KG_BF16, 0);
-}
-
-TEST(fp32_attention)
-{
-    check_dtype(KG_F32, 0);
-}
-
-TEST(tf32_attention)
-{
-    check_dtype(KG_F32, KG_FLAG_TF32);
+    for (unsigned i = 0; i < DTYPES; i++)
+        if (op_has_dtype(op_by_name("attention_fwd"), &dtypes[i]))
+            right_check(&kernels, "attention_fwd", &dtypes[i]);
 }
 
 /* The limits are no wider than that: fp32 factors with 11 bits of mantissa, one more than TF32 has,
@@ -222,7 +151,7 @@ TEST(factors_that_lost_bits_are_seen)
         unsigned seen = 0;
         for (uint64_t seed = 0; seed < 50; seed++) {
             char text[500];
-            seen += !is_right(&p, probes[i], &lossy, 2 * seed, text, sizeof text);
+            seen += right_share(&p, probes[i], run_kernel, &lossy, 2 * seed, text, sizeof text) > 1;
         }
         assert_in_range(seen, 45, 50);
     }

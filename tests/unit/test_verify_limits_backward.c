@@ -11,21 +11,12 @@
  * also runs long: a thousand seeds of each pattern, in place of 100
  */
 #include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "gate/base/seed.h"
-#include "gate/verify/verify_compare.h"
-#include "gate/verify/verify_layout.h"
-#include "kernels/ops/dtype.h"
-#include "kernels/ops/pattern.h"
-#include "kernels/reference/reference.h"
+#include "kernels/ops/seed.h"
 #include "tests/unit/problem_tensors.h"
 #include "tests/unit/right_sums.h"
 #include "tests/unit/unit.h"
 
-#define PART_FACTOR 3 /* of verify_compare.c: of rows and tiles */
 #define LEAST_SHARE 0.02
 #define LINES_MAX 256 /* queries of a KV head, keys */
 #define HEAD_DIM_MAX 256
@@ -164,8 +155,9 @@ static void run_kernel(const struct kg_problem *p, const struct way *w, const st
 
 /* Rows of few keys and keys of few queries, more queries than keys, groups, and scales as
  * verification draws them (attention_fwd.c). */
-static struct kg_problem draw_problem(const struct dtype *dtype, uint64_t *state)
+static struct kg_problem draw_problem(const char *op, const struct dtype *dtype, uint64_t *state)
 {
+    (void)op;
     static const int head_dims[] = {8, 16, 40, 64, 128, 256}, keys[] = {1, 2, 3, 7, 16, 33, 64},
                      queries[] = {1, 2, 3, 5, 9, 17};
     const int d = head_dims[seed_next(state) % 6], kv_heads = 1 + (int)(seed_next(state) % 2);
@@ -181,94 +173,13 @@ static struct kg_problem draw_problem(const struct dtype *dtype, uint64_t *state
     return attention_backward(&forward);
 }
 
-/* The largest share of a limit that an output of this kernel has. */
-static double share_of(const struct kg_problem *p, enum probe probe, const struct way *w,
-                       uint64_t seed, char *text, size_t size)
-{
-    const struct image_layout dense = image_layout_of(TENSOR_DENSE);
-    struct image image;
-    double *reference[3], share = 0;
-    float *sums[3];
-    assert_int_equal(image_make(p, &dense, 0, &image, NULL), GATE_OK);
-    const struct problem_tensor *about = &image.about[image.n_in];
-    for (unsigned i = 0; i < 3; i++) {
-        const size_t n = (size_t)problem_tensor_elements(&about[i]);
-        reference[i] = calloc(n, sizeof *reference[i]);
-        sums[i] = calloc(n, sizeof *sums[i]);
-        assert_true(reference[i] && sums[i]);
-    }
-    probe_fill(probe, p, image.view, image.n_in, seed);
-    assert_int_equal(kg_reference_host(p, image.view, image.n_in, reference, 1), KG_OK);
-    run_kernel(p, w, image.view, sums);
-    for (unsigned i = 0; i < 3; i++) {
-        const int64_t n = problem_tensor_elements(&about[i]);
-        double norm = 0;
-        struct look look;
-        for (int64_t at = 0; at < n; at++) {
-            norm += reference[i][at] * reference[i][at];
-            kg_store_float(sums[i], p->dtype[0], at, sums[i][at]);
-        }
-        const struct kg_tensor got = problem_dense(&about[i], sums[i]);
-        compare_start(&look, p, &about[i], probe, sqrt(norm / (double)n));
-        assert_int_equal(compare_on_host(&look, &got, reference[i], NULL), GATE_OK);
-        const double parts = fmax(look.found.worst_row, look.found.worst_tile) / PART_FACTOR;
-        share = fmax(share, fmax(compare_whole_error(&look), parts) / look.limit);
-        if (!compare_is_right(&look, text, size))
-            share = fmax(share, 1.001);
-        free(reference[i]);
-        free(sums[i]);
-    }
-    image_release(&image);
-    return share;
-}
+static const struct right_ways kernels = {run_kernel, right, WAYS, 100, LEAST_SHARE, draw_problem};
 
-/* Of each pattern, the largest share of the limit that a right kernel needs. */
-static void check_dtype(const char *name)
+TEST(right_gradients)
 {
-    const struct dtype *dtype = dtype_by_name(name);
-    const unsigned seeds = getenv("KERNEL_GATE_LONG") ? 1000 : 100;
-    for (int probe = 0; probe < PROBES; probe++) {
-        uint64_t state = (uint64_t)probe;
-        double largest = 0;
-        const struct kg_problem forward = attention(dtype->code, dtype->flags, 1, 1, 1, 1, 1),
-                                any = attention_backward(&forward);
-        for (uint64_t seed = 0; probe_applies((enum probe)probe, &any) && seed < seeds; seed++) {
-            const struct kg_problem p = draw_problem(dtype, &state);
-            const unsigned way = (unsigned)(seed % WAYS);
-            char text[500] = "", id[PROBLEM_ID_MAX];
-            const double share =
-                share_of(&p, (enum probe)probe, &right[way], seed, text, sizeof text);
-            problem_id(&p, id);
-            if (!(share <= 1))
-                fail_msg("kernel %u, probe '%s', seed %u, %s: %s", way,
-                         probe_name((enum probe)probe), (unsigned)seed, id, text);
-            largest = fmax(largest, share);
-        }
-        if (largest > 0)
-            print_message("# %s, %s: %.3f of the limit\n", name, probe_name((enum probe)probe),
-                          largest);
-        assert_true(largest == 0 || largest > LEAST_SHARE);
-    }
-}
-
-TEST(fp16_is_right)
-{
-    check_dtype("fp16");
-}
-
-TEST(bf16_is_right)
-{
-    check_dtype("bf16");
-}
-
-TEST(fp32_is_right)
-{
-    check_dtype("fp32");
-}
-
-TEST(tf32_is_right)
-{
-    check_dtype("tf32");
+    for (unsigned i = 0; i < DTYPES; i++)
+        if (op_has_dtype(op_by_name("attention_bwd"), &dtypes[i]))
+            right_check(&kernels, "attention_bwd", &dtypes[i]);
 }
 
 /* The limits are no wider than that. */
@@ -295,7 +206,8 @@ TEST(what_is_wrong_is_seen)
         unsigned seen = 0;
         for (uint64_t seed = 0; seed < 40; seed++) {
             char text[500];
-            seen += share_of(&p, wrong[i].probe, &wrong[i].way, seed, text, sizeof text) > 1;
+            seen += right_share(&p, wrong[i].probe, run_kernel, &wrong[i].way, 2 * seed, text,
+                                sizeof text) > 1;
         }
         assert_in_range(seen, 38, 40);
     }

@@ -11,18 +11,11 @@
  * also runs long: a thousand seeds of each pattern, in place of 40
  */
 #include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "gate/base/seed.h"
 #include "gate/verify/verify.h"
 #include "gate/verify/verify_compare.h"
-#include "gate/verify/verify_layout.h"
-#include "kernels/ops/dtype.h"
-#include "kernels/ops/pattern.h"
 #include "kernels/ops/storage.h"
-#include "kernels/reference/reference.h"
 #include "tests/unit/problem_tensors.h"
 #include "tests/unit/right_sums.h"
 #include "tests/unit/unit.h"
@@ -160,88 +153,25 @@ static struct kg_problem draw_problem(const char *op, const struct dtype *dtype,
     return p;
 }
 
-/* What a right kernel makes of output `i`, rounded once; the root mean square of what is finite of
- * its reference. */
-static float *compute(const struct work *w, unsigned i, const struct problem_tensor *about,
-                      const double *reference, double *rms)
+static void run_kernel(const struct kg_problem *p, const struct way *way,
+                       const struct kg_tensor *in, float *const *out)
 {
-    const int64_t n = problem_tensor_elements(about), columns = about->shape[about->rank - 1];
-    float *out = calloc((size_t)n, sizeof *out);
-    double norm = 0;
-    int64_t finite = 0;
-    assert_non_null(out);
-    for (int64_t flat = 0; flat < n; flat++) {
-        kg_store_float(out, about->dtype, flat, element_of(w, i, flat / columns, flat % columns));
-        norm += isfinite(reference[flat]) ? reference[flat] * reference[flat] : 0;
-        finite += isfinite(reference[flat]);
+    const struct work w = {p, way, in};
+    for (unsigned i = 0; i < p->n_out; i++) {
+        const struct kg_shape shape = op_shape_of(p, p->n_in + i);
+        const int64_t columns = shape.size[shape.rank - 1];
+        for (int64_t flat = 0; flat < kg_shape_elements(&shape); flat++)
+            out[i][flat] = element_of(&w, i, flat / columns, flat % columns);
     }
-    *rms = finite ? sqrt(norm / (double)finite) : 0;
-    return out;
 }
 
-/* Fills the inputs, and with an odd seed changes them. Does verification call right what this
- * kernel makes of them? */
-static bool is_right(const struct kg_problem *p, enum probe probe, const struct way *way,
-                     uint64_t seed, char *text, size_t size)
-{
-    const struct image_layout dense = image_layout_of(TENSOR_DENSE);
-    struct image image;
-    double *reference[KG_MAX_TENSORS];
-    bool right = true;
-    assert_int_equal(image_make(p, &dense, 0, &image, NULL), GATE_OK);
-    const struct problem_tensor *about = &image.about[image.n_in];
-    for (unsigned i = 0; i < image.n_out; i++) {
-        reference[i] = calloc((size_t)problem_tensor_elements(&about[i]), sizeof *reference[i]);
-        assert_non_null(reference[i]);
-    }
-    probe_fill(probe, p, image.view, image.n_in, seed);
-    if (seed % 2)
-        probe_change(probe, p, image.view, image.n_in, ~seed);
-    assert_int_equal(kg_reference_host(p, image.view, image.n_in, reference, 1), KG_OK);
-    const struct work w = {p, way, image.view};
-    for (unsigned i = 0; i < image.n_out; i++) {
-        struct look look;
-        double rms;
-        float *out = compute(&w, i, &about[i], reference[i], &rms);
-        const struct kg_tensor got = problem_dense(&about[i], out);
-        compare_start(&look, p, &about[i], probe,
-                      fmax(compare_least_rms(probe, p, &about[i]), rms));
-        look.unbiased = probe == PROBE_NORMAL && !op_of(p)->rounds_inside;
-        assert_int_equal(compare_on_host(&look, &got, reference[i], NULL), GATE_OK);
-        right = right && compare_is_right(&look, text, size);
-        free(out);
-        free(reference[i]);
-    }
-    image_release(&image);
-    return right;
-}
-
-static void check_dtype(const char *op, const struct dtype *dtype)
-{
-    const unsigned seeds = getenv("KERNEL_GATE_LONG") ? 1000 : 40;
-    for (int probe = 0; probe < PROBES; probe++) {
-        uint64_t state = (uint64_t)probe;
-        unsigned checked = 0;
-        for (uint64_t seed = 0; checked < seeds && seed < 64 * seeds; seed++) {
-            const struct kg_problem p = draw_problem(op, dtype, &state);
-            char text[500] = "", id[PROBLEM_ID_MAX];
-            if (!probe_applies((enum probe)probe, &p))
-                continue;
-            const unsigned way = checked++ % WAYS;
-            problem_id(&p, id);
-            if (!is_right(&p, (enum probe)probe, &ways[way], seed, text, sizeof text))
-                fail_msg("kernel %u, probe '%s', seed %u, %s: %s", way,
-                         probe_name((enum probe)probe), (unsigned)seed, id, text);
-        }
-        assert_true(checked == 0 || checked == seeds);
-    }
-}
+static const struct right_ways kernels = {run_kernel, ways, WAYS, 40, 0, draw_problem};
 
 static void check(const char *op)
 {
     for (unsigned i = 0; i < DTYPES; i++)
         if (op_has_dtype(op_by_name(op), &dtypes[i]))
-            check_dtype(op, &dtypes[i]);
+            right_check(&kernels, op, &dtypes[i]);
 }
 
 TEST(products)

@@ -4,19 +4,11 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "kernels/reference/reference.h"
+#include "kernels/ops/rows.h"
 #include "gate/base/seed.h"
-#include "gate/verify/verify_layout.h"
-#include "kernels/ops/pattern.h"
+#include "tests/unit/filled.h"
 #include "tests/unit/problem_tensors.h"
 #include "tests/unit/unit.h"
-
-static enum gate_status make_dense(const struct kg_problem *p, unsigned char fill,
-                                   struct image *image)
-{
-    const struct image_layout dense = image_layout_of(TENSOR_DENSE);
-    return image_make(p, &dense, fill, image, NULL);
-}
 
 /* Both ways round, in fp32, as a kernel may sum. */
 static void check_exact(const struct kg_problem *p, const struct image *image, enum probe probe,
@@ -50,18 +42,15 @@ TEST(exact_probes_are_exact)
         enum probe probe = (enum probe)(i % PROBES);
         const struct kg_problem p =
             gemm_like("gemm", stored[i / PROBES % 3], 9, 8, i % 2 ? 513 : 3000);
-        struct image image;
         double reference[9 * 8];
         double *const out[] = {reference};
         if (!probe_is_exact(probe) || !probe_applies(probe, &p))
             continue;
-        assert_int_equal(make_dense(&p, 0xff, &image), GATE_OK);
+        struct image image = image_filled(&p, probe, (uint64_t)i);
         for (int changed = 0; changed < 2; changed++) {
             if (changed)
                 probe_change(probe, &p, image.view, image.n_in, (uint64_t)i);
-            else
-                probe_fill(probe, &p, image.view, image.n_in, (uint64_t)i);
-            assert_int_equal(kg_reference_host(&p, image.view, 2, out, 1), KG_OK);
+            assert_int_equal(rows_reference(&p, image.view, out, 1), KG_OK);
             if (!changed || probe != PROBE_CANCELLATION)
                 check_exact(&p, &image, probe, reference);
         }
@@ -74,14 +63,12 @@ TEST(exponents_fill_the_range)
 {
     for (enum kg_dtype dtype = KG_F16; dtype <= KG_F32; dtype++) {
         const struct kg_problem p = gemm_like("gemm", dtype, 100, 90, 70);
-        struct image image;
         double *reference = malloc(9000 * sizeof *reference);
         double *const out[] = {reference};
         int small = 0, large = 0, usual = 0;
         assert_non_null(reference);
-        assert_int_equal(make_dense(&p, 0xff, &image), GATE_OK);
-        probe_fill(PROBE_EXPONENTS, &p, image.view, image.n_in, 3);
-        assert_int_equal(kg_reference_host(&p, image.view, 2, out, 1), KG_OK);
+        struct image image = image_filled(&p, PROBE_EXPONENTS, 3);
+        assert_int_equal(rows_reference(&p, image.view, out, 1), KG_OK);
         for (int e = 0; e < 9000; e++) {
             double size = fabs(reference[e]);
             small += size > 0 && size < (dtype == KG_F16 ? 0x1p-14 : 0x1p-80);
@@ -98,10 +85,8 @@ TEST(exponents_fill_the_range)
 TEST(a_bias_of_fp32_has_all_bits)
 {
     const struct kg_problem p = gemm_like("linear_relu", KG_F32, 3, 300, 5);
-    struct image image;
     int longer = 0;
-    assert_int_equal(make_dense(&p, 0, &image), GATE_OK);
-    probe_fill(PROBE_EXPONENTS, &p, image.view, 3, 3);
+    struct image image = image_filled(&p, PROBE_EXPONENTS, 3);
     for (int64_t j = 0; j < kg_size(&p, "n"); j++)
         longer += (kg_float_bits(kg_load_float(image.view[2].data, KG_F32, j)) & 0x1fffu) != 0;
     assert_in_range(longer, 80, 100);
@@ -115,13 +100,11 @@ TEST(integers_go_to_the_end_of_fp16)
     for (uint64_t seed = 0; seed < 30; seed++) {
         const bool vector = !strcmp(ops[seed % 3], "gemv");
         const struct kg_problem p = gemm_like(ops[seed % 3], KG_F16, 9, vector ? 0 : 8, 50);
-        struct image image;
         double reference[72];
         double *const out[] = {reference};
         int at_end = 0;
-        assert_int_equal(make_dense(&p, 0, &image), GATE_OK);
-        probe_fill(PROBE_INTEGERS, &p, image.view, image.n_in, seed);
-        assert_int_equal(kg_reference_host(&p, image.view, image.n_in, out, 1), KG_OK);
+        struct image image = image_filled(&p, PROBE_INTEGERS, seed);
+        assert_int_equal(rows_reference(&p, image.view, out, 1), KG_OK);
         for (int e = 0; e < (vector ? 9 : 72); e++)
             at_end += reference[e] > 65504 && reference[e] < 65520;
         assert_in_range(at_end, 1, 2);
@@ -132,9 +115,7 @@ TEST(integers_go_to_the_end_of_fp16)
 /* kernel.h promises finite inputs to all ops but GEMM and GEMV. */
 static void check_finite(const struct kg_problem *p, enum probe probe)
 {
-    struct image image;
-    assert_int_equal(make_dense(p, 0, &image), GATE_OK);
-    probe_fill(probe, p, image.view, image.n_in, 4711);
+    struct image image = image_filled(p, probe, 4711);
     int64_t odd = 0;
     for (unsigned i = 0; i < image.n_in; i++)
         for (int64_t e = 0, n = problem_tensor_elements(&image.about[i]); e < n; e++)
@@ -149,11 +130,10 @@ TEST(the_end_of_a_sum_has_a_nan_and_an_infinity)
 {
     const struct kg_problem p = gemm_like("gemm", KG_F16, 50, 40, 77);
     for (int i = 0; i < 100; i++) {
-        struct image image;
         bool second = i % 2;
         int nans = 0, infinities = 0;
-        assert_int_equal(make_dense(&p, 0, &image), GATE_OK);
-        probe_fill(second ? PROBE_SPECIAL_SECOND : PROBE_SPECIAL, &p, image.view, 2, (uint64_t)i);
+        struct image image =
+            image_filled(&p, second ? PROBE_SPECIAL_SECOND : PROBE_SPECIAL, (uint64_t)i);
         for (int64_t line = 0; line < (second ? kg_size(&p, "n") : kg_size(&p, "m")); line++) {
             float x =
                 kg_load_float(image.view[second].data, kg_dtype(&p),
@@ -211,9 +191,7 @@ TEST(large_integers_stay_exact)
 TEST(a_constant_probe_is_constant_until_near_the_end)
 {
     const struct kg_problem p = gemm_like("linear_relu", KG_F16, 32, 32, 64);
-    struct image image;
-    assert_int_equal(make_dense(&p, 0, &image), GATE_OK);
-    probe_fill(PROBE_CONSTANT, &p, image.view, image.n_in, 5);
+    struct image image = image_filled(&p, PROBE_CONSTANT, 5);
     for (unsigned i = 0; i < image.n_in; i++) {
         int64_t n = problem_tensor_elements(&image.about[i]), others = 0;
         const double constant = i > 0;
@@ -241,9 +219,7 @@ TEST(beside_zeros_factors_are_negative)
     const struct kg_problem problems[] = {gemm_like("linear_relu", KG_F16, 9, 10, 20),
                                           attention(KG_BF16, 0, 2, 1, 5, 6, 16)};
     for (unsigned i = 0; i < 2; i++) {
-        struct image image;
-        assert_int_equal(make_dense(&problems[i], 0, &image), GATE_OK);
-        probe_fill(PROBE_ZERO_FIRST, &problems[i], image.view, image.n_in, 5);
+        struct image image = image_filled(&problems[i], PROBE_ZERO_FIRST, 5);
         assert_true(is_negative(&image, 1));
         assert_int_equal(is_negative(&image, 2), i == 1);
         probe_fill(PROBE_ZERO_SECOND, &problems[i], image.view, image.n_in, 5);
@@ -255,9 +231,7 @@ TEST(beside_zeros_factors_are_negative)
 TEST(of_rows_and_tiles_of_zeros_the_rest_has_two_of_four)
 {
     const struct kg_problem p = gemm_like("gemm", KG_F16, 90, 97, 131);
-    struct image image;
-    assert_int_equal(make_dense(&p, 0, &image), GATE_OK);
-    probe_fill(PROBE_ZERO_PARTS, &p, image.view, image.n_in, 5);
+    struct image image = image_filled(&p, PROBE_ZERO_PARTS, 5);
     for (unsigned i = 0; i < 2; i++) {
         const int64_t columns = image.about[i].shape[1];
         int64_t full = 0;
@@ -287,9 +261,8 @@ TEST(a_sum_that_may_cancel_is_not_drawn)
 TEST(a_change_is_of_one_element)
 {
     const struct kg_problem p = gemm_like("gemm", KG_F32, 20, 20, 20);
-    struct image one, other;
-    assert_int_equal(make_dense(&p, 0, &one), GATE_OK);
-    assert_int_equal(make_dense(&p, 0, &other), GATE_OK);
+    struct image one = image_filled(&p, PROBE_NORMAL, 0);
+    struct image other = image_filled(&p, PROBE_NORMAL, 0);
     for (uint64_t seed = 0; seed < 50; seed++) {
         unsigned differ = 0;
         probe_fill(PROBE_NORMAL, &p, one.view, 2, 5);

@@ -5,19 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/reference/reference.h"
-#include "gate/verify/verify_layout.h"
-#include "kernels/ops/pattern.h"
+#include "kernels/ops/rows.h"
 #include "kernels/ops/attention_patterns.h"
+#include "tests/unit/filled.h"
 #include "tests/unit/problem_tensors.h"
 #include "tests/unit/unit.h"
-
-static enum gate_status make_dense(const struct kg_problem *p, unsigned char fill,
-                                   struct image *image)
-{
-    const struct image_layout dense = image_layout_of(TENSOR_DENSE);
-    return image_make(p, &dense, fill, image, NULL);
-}
 
 /* A row's scores are exact, and below what kernel.h promises, whatever the scale. */
 TEST(scores_are_as_large_as_promised)
@@ -25,11 +17,9 @@ TEST(scores_are_as_large_as_promised)
     const double scales[] = {1e-2, 0.125, 1, 7, -0.3};
     for (int i = 0; i < 15; i++) {
         struct kg_problem p = attention((uint32_t)(KG_F16 + i % 3), 0, 4, 2, 65, 129, 64);
-        struct image image;
         double largest = 0, least = 0;
         *op_param_named(&p, "scale") = scales[i / 3];
-        assert_int_equal(make_dense(&p, 0, &image), GATE_OK);
-        probe_fill(PROBE_SHIFTED, &p, image.view, image.n_in, (uint64_t)i);
+        struct image image = image_filled(&p, PROBE_SHIFTED, (uint64_t)i);
         for (int64_t q = 0; q < 4 * 65; q++) {
             double score = (double)kg_load_float(image.view[0].data, kg_dtype(&p), q * 64 + 32) *
                            (double)kg_load_float(image.view[1].data, kg_dtype(&p), 32) *
@@ -47,13 +37,11 @@ TEST(scores_are_as_large_as_promised)
 TEST(retrieval_finds_keys)
 {
     const struct kg_problem p = attention(KG_F16, 0, 4, 2, 65, 129, 64);
-    struct image image;
     double *o = malloc(4 * 65 * 64 * sizeof *o);
     double *const out[] = {o};
     assert_non_null(o);
-    assert_int_equal(make_dense(&p, 0, &image), GATE_OK);
-    probe_fill(PROBE_RETRIEVAL, &p, image.view, 3, 3);
-    assert_int_equal(kg_reference_host(&p, image.view, 3, out, 1), KG_OK);
+    struct image image = image_filled(&p, PROBE_RETRIEVAL, 3);
+    assert_int_equal(rows_reference(&p, image.view, out, 1), KG_OK);
     for (int i = 0; i < 4 * 65 * 64; i++)
         assert_true(fabs(o[i] - round(o[i])) < 1e-6);
     image_release(&image);
@@ -64,8 +52,7 @@ TEST(retrieval_finds_keys)
 TEST(of_two_heads_one_finds_the_last_key)
 {
     const struct kg_problem p = attention(KG_F16, KG_FLAG_CAUSAL, 2, 1, 3, 40, 64);
-    struct image image;
-    assert_int_equal(make_dense(&p, 0, &image), GATE_OK);
+    struct image image = image_filled(&p, PROBE_NORMAL, 0);
     for (uint64_t seed = 0; seed < 50; seed++) {
         unsigned found = 0;
         probe_fill(PROBE_RETRIEVAL, &p, image.view, 3, seed);
@@ -86,8 +73,7 @@ TEST(of_two_heads_one_finds_the_last_key)
 TEST(shifted_values_are_none_of_fp16)
 {
     const struct kg_problem p = attention(KG_BF16, 0, 2, 1, 3, 40, 64);
-    struct image image;
-    assert_int_equal(make_dense(&p, 0, &image), GATE_OK);
+    struct image image = image_filled(&p, PROBE_NORMAL, 0);
     for (uint64_t seed = 0; seed < 200; seed++) {
         probe_fill(PROBE_SHIFTED, &p, image.view, 3, seed);
         for (int64_t e = 0; e < 40 * 64; e++) {
@@ -136,10 +122,8 @@ static void attend(const struct kg_problem *p, const struct image *image, int64_
 
 static double error_of_rounded_weights(const struct kg_problem *p, enum probe probe, uint64_t seed)
 {
-    struct image image;
     double exact[64], rounded[64], error_sq = 0, norm_sq = 0;
-    assert_int_equal(make_dense(p, 0, &image), GATE_OK);
-    probe_fill(probe, p, image.view, 3, seed);
+    struct image image = image_filled(p, probe, seed);
     for (int64_t row = 0; row < kg_size(p, "sq"); row++) {
         attend(p, &image, row, 0, false, exact);
         attend(p, &image, row, (double)(seed % 64) / 12, true, rounded);
@@ -173,9 +157,8 @@ TEST(rounded_weights_are_right)
 TEST(faint_keys_count)
 {
     const struct kg_problem p = attention(KG_BF16, 0, 1, 1, 1, 40, 64);
-    struct image image;
+    struct image image = image_filled(&p, PROBE_NORMAL, 0);
     double highest = 0;
-    assert_int_equal(make_dense(&p, 0, &image), GATE_OK);
     for (uint64_t seed = 0; seed < 64; seed++) {
         double lead = 0, least = INFINITY;
         probe_fill(PROBE_FAINT, &p, image.view, 3, seed);

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/reference/reference.h"
+#include "kernels/ops/rows.h"
 #include "gate/verify/verify.h"
 #include "tests/unit/problem_tensors.h"
 #include "tests/unit/unit.h"
@@ -43,7 +43,7 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
     if (replayed && fault == IDLE)
         return KG_OK;
     for (int64_t i = 0; i < 16; i++)
-        c[i] = (float)kg_reference_host_element(p, args->in, 0, i);
+        c[i] = (float)op_of(p)->element(p, args->in, 0, i);
     if (replayed && fault == OTHER_BITS)
         c[5] = nextafterf(c[5], 100);
     if (replayed && fault == OUT_OF_BOUNDS)
