@@ -6,31 +6,25 @@
 #include <string.h>
 
 #include "gate/base/alloc.h"
+#include "gate/device/parts.h"
 #include "kernels/ops/dtype.h"
 #include "kernels/ops/rows.h"
 #include "kernels/ops/storage.h"
 
-/* Of a row or a tile. */
-struct part_sum {
-    double error_sq, reference_sq;
-    int64_t n;
+/* What is found, and the first and the last row and column with a bad element. */
+struct found {
+    struct parts parts;
+    int64_t rows[2], columns[2];
 };
 
-/* A comparison under way. */
-struct part_walk {
+/* A comparison. Threads share its bands of DEVICE_TILE rows. */
+struct walk {
     const struct kg_tensor *out;
+    const double *reference;
     const struct device_part_rule *rule;
-    struct device_comparison found;
-    struct part_sum *tiles; /* of the tiles that the row in hand crosses */
     int64_t rows, columns, n_tiles;
+    struct found *found; /* in each band */
 };
-
-/* Indices come in rising order. */
-static void note_first(struct device_element *first, int64_t index, double value, double reference)
-{
-    if (first->at < 0)
-        *first = (struct device_element){index, value, reference};
-}
 
 static void note_place(int64_t places[2], int64_t place)
 {
@@ -40,22 +34,12 @@ static void note_place(int64_t places[2], int64_t place)
         places[1] = place;
 }
 
-/* Those that are not finite, or must not be, are counted apart: one that is far off before them
- * would hide them. */
-static void note_bad(struct part_walk *w, int64_t index, double value, double expected)
+/* The reference as the output's dtype has it. */
+static double rounded(const struct walk *w, double reference)
 {
-    struct device_comparison *found = &w->found;
-    found->bad++;
-    note_place(found->bad_rows, index / w->columns);
-    note_place(found->bad_columns, index % w->columns);
-    note_first(&found->first_bad, index, value, expected);
-    if (!isfinite(expected)) {
-        found->swallowed++;
-        note_first(&found->first_swallowed, index, value, expected);
-    } else if (!isfinite(value)) {
-        found->nonfinite++;
-        note_first(&found->first_nonfinite, index, value, expected);
-    }
+    unsigned char bytes[sizeof(float)];
+    storage_put(bytes, w->out->dtype, 0, reference);
+    return storage_get(bytes, w->out->dtype, 0);
 }
 
 /* A unit of the last place of a normal number of 16 bits; 0 of any other. */
@@ -72,195 +56,100 @@ static double unit_of(uint32_t code, double reference)
     return unit;
 }
 
-/* Measured from the number that is nearest to the reference: what rounding itself takes off has a
- * sign where the results of a problem share a factor. No rint(): a kernel may have changed the
- * rounding mode. */
-static void note_bias(struct device_comparison *found, double value, double reference, double unit)
+static struct part_sum measure(const struct walk *w, struct found *f, int64_t at)
 {
-    if (unit == 0 || reference == 0)
-        return;
-    double units = value / unit - roundeven(reference / unit);
-    units = reference < 0 ? -units : units;
-    found->bias += fmax(-DEVICE_BIAS_MAX, fmin(DEVICE_BIAS_MAX, units));
-    found->biased++;
-}
-
-/* How far off it is whatever the rule. What is not finite is `right` or has no distance. */
-static void note_distance(struct device_comparison *found, double value, double reference,
-                          bool right)
-{
-    double difference = fabs(value - reference);
-    const double size = isfinite(reference) ? fabs(reference) : 0;
-    if (isfinite(difference))
-        found->max_abs = fmax(found->max_abs, difference);
-    else
-        difference = right ? 0 : INFINITY;
-    found->over_1e2 += !(difference <= 1e-2 + 1e-2 * size);
-    found->over_1e3 += !(difference <= 1e-3 + 1e-3 * size);
-}
-
-/* What an element adds to the sums of its row and tile. */
-static struct part_sum measure(struct part_walk *w, int64_t index, double value, double reference)
-{
-    const struct device_part_rule *rule = w->rule;
-    unsigned char bytes[sizeof(float)];
-    storage_put(bytes, w->out->dtype, 0, reference); /* as the output's dtype has it */
-    double expected = storage_get(bytes, w->out->dtype, 0);
-    if (!isfinite(expected) || rule->exact) {
-        /* fp64 does not overflow: an infinite reference has an input that is not finite. */
-        bool right = value == expected || (isnan(value) && !isfinite(reference));
-        if (!right)
-            note_bad(w, index, value, expected);
-        note_distance(&w->found, value, expected, right);
-        return (struct part_sum){0, 0, 1};
+    const uint32_t dtype = w->out->dtype;
+    const double value = storage_get(w->out->data, dtype, at), reference = w->reference[at];
+    const int64_t bad = f->parts.bad;
+    struct part_element e = {at, value, reference, rounded(w, reference), value};
+    struct part_sum sum;
+    if (!parts_is_exact(w->rule, e.expected))
+        e.nearest = storage_nearest(dtype, value, reference);
+    if (parts_measure(w->rule, &f->parts, &e, &sum)) {
+        /* From the number that is nearest to the reference: what rounding itself takes off has a
+         * sign where the results of a problem share a factor. No rint(): a kernel may have changed
+         * the rounding mode. */
+        double unit = unit_of(dtype, reference);
+        double units = unit > 0 ? e.nearest / unit - roundeven(reference / unit) : 0;
+        if (unit > 0 && reference != 0)
+            parts_note_bias(&f->parts, reference < 0 ? -units : units);
     }
-    double nearest = storage_nearest(w->out->dtype, value, reference), error = nearest - reference;
-    note_distance(&w->found, nearest, reference, false);
-    if (!(fabs(error) <= rule->bad_share * (fabs(reference) + rule->bad_rms)))
-        note_bad(w, index, value, reference);
-    if (!isfinite(value))
-        return (struct part_sum){0, 0, 1};
-    note_bias(&w->found, nearest, reference, unit_of(w->out->dtype, reference));
-    return (struct part_sum){error * error, reference * reference, 1};
+    if (f->parts.bad > bad) {
+        note_place(f->rows, at / w->columns);
+        note_place(f->columns, at % w->columns);
+    }
+    return sum;
 }
 
-static void add(struct part_sum *into, struct part_sum more)
+static void walk_band(const struct walk *w, int64_t band, struct part_sum *tiles, struct found *f)
 {
-    into->error_sq += more.error_sq;
-    into->reference_sq += more.reference_sq;
-    into->n += more.n;
-}
-
-static double relative_error(const struct device_part_rule *rule, const struct part_sum *s)
-{
-    double norm_sq = fmax(s->reference_sq, rule->least_rms * rule->least_rms * (double)s->n);
-    return norm_sq > 0 ? sqrt(s->error_sq / norm_sq) : sqrt(s->error_sq);
-}
-
-static void end_tiles(struct part_walk *w, int64_t tile_row)
-{
-    for (int64_t t = 0; t < w->n_tiles; t++) {
-        double error = relative_error(w->rule, &w->tiles[t]);
-        if (error > w->found.worst_tile) {
-            w->found.worst_tile = error;
-            w->found.worst_tile_row = tile_row;
-            w->found.worst_tile_column = t;
+    const int64_t end = parts_first(w->rows, (band + 1) * DEVICE_TILE);
+    memset(tiles, 0, (size_t)w->n_tiles * sizeof *tiles);
+    for (int64_t row = band * DEVICE_TILE; row < end; row++) {
+        struct part_sum sum = {0};
+        for (int64_t column = 0; column < w->columns; column++) {
+            struct part_sum more = measure(w, f, row * w->columns + column);
+            parts_add(&sum, more);
+            parts_add(&tiles[column / DEVICE_TILE], more);
         }
+        parts_judge(w->rule, &f->parts.row, sum, w->columns, row);
+        parts_add(&f->parts.all, sum);
     }
-    memset(w->tiles, 0, (size_t)w->n_tiles * sizeof *w->tiles);
+    for (int64_t t = 0; t < w->n_tiles; t++) {
+        int64_t left = w->columns - t * DEVICE_TILE,
+                width = left < DEVICE_TILE ? left : DEVICE_TILE;
+        parts_judge(w->rule, &f->parts.tile, tiles[t], (end - band * DEVICE_TILE) * width,
+                    band * w->n_tiles + t);
+    }
 }
-
-static void walk_row(struct part_walk *w, const double *reference, int64_t row)
-{
-    struct part_sum sum = {0};
-    for (int64_t column = 0; column < w->columns; column++) {
-        int64_t at = row * w->columns + column;
-        double value = storage_get(w->out->data, w->out->dtype, at);
-        struct part_sum more = measure(w, at, value, reference[at]);
-        add(&sum, more);
-        add(&w->tiles[column / DEVICE_TILE], more);
-    }
-    double error = relative_error(w->rule, &sum);
-    if (error > w->found.worst_row) {
-        w->found.worst_row = error;
-        w->found.worst_row_at = row;
-    }
-    w->found.error_sq += sum.error_sq;
-    w->found.reference_sq += sum.reference_sq;
-}
-
-/* Bands of DEVICE_TILE rows, which threads share. */
-struct bands {
-    struct part_walk start;
-    const double *reference;
-    struct device_comparison *found; /* in each */
-};
 
 static void walk_bands(void *context, int share, int64_t first, int64_t end)
 {
-    const struct bands *b = context;
-    struct part_walk w = b->start;
+    const struct walk *w = context;
+    struct part_sum *tiles = xcalloc((size_t)w->n_tiles, sizeof *tiles);
     (void)share;
-    w.tiles = xcalloc((size_t)w.n_tiles, sizeof *w.tiles);
     for (int64_t band = first; band < end; band++) {
-        w.found = b->start.found;
-        for (int64_t row = band * DEVICE_TILE; row < w.rows && row < (band + 1) * DEVICE_TILE;
-             row++)
-            walk_row(&w, b->reference, row);
-        end_tiles(&w, band);
-        b->found[band] = w.found;
+        w->found[band] = (struct found){parts_nothing(), {-1, -1}, {-1, -1}};
+        walk_band(w, band, tiles, &w->found[band]);
     }
-    free(w.tiles);
+    free(tiles);
 }
 
-static void take_first(struct device_element *first, const struct device_element *more)
+/* What is told of an element that is not what it must be. */
+static struct device_element element_at(const struct walk *w, int64_t at)
 {
-    if (first->at < 0)
-        *first = *more;
-}
-
-static void take_places(int64_t places[2], const int64_t more[2])
-{
-    if (more[0] < 0)
-        return;
-    note_place(places, more[0]);
-    note_place(places, more[1]);
-}
-
-/* What was found in the band behind all that is in `f`. */
-static void take_band(struct device_comparison *f, const struct device_comparison *more)
-{
-    f->bad += more->bad;
-    f->nonfinite += more->nonfinite;
-    f->swallowed += more->swallowed;
-    take_first(&f->first_bad, &more->first_bad);
-    take_first(&f->first_nonfinite, &more->first_nonfinite);
-    take_first(&f->first_swallowed, &more->first_swallowed);
-    take_places(f->bad_rows, more->bad_rows);
-    take_places(f->bad_columns, more->bad_columns);
-    f->reference_sq += more->reference_sq;
-    f->error_sq += more->error_sq;
-    f->max_abs = fmax(f->max_abs, more->max_abs);
-    f->over_1e2 += more->over_1e2;
-    f->over_1e3 += more->over_1e3;
-    f->bias += more->bias;
-    f->biased += more->biased;
-    if (more->worst_row > f->worst_row) {
-        f->worst_row = more->worst_row;
-        f->worst_row_at = more->worst_row_at;
-    }
-    if (more->worst_tile > f->worst_tile) {
-        f->worst_tile = more->worst_tile;
-        f->worst_tile_row = more->worst_tile_row;
-        f->worst_tile_column = more->worst_tile_column;
-    }
+    if (at == PARTS_NONE)
+        return (struct device_element){.at = -1};
+    const double reference = w->reference[at], expected = rounded(w, reference);
+    return (struct device_element){at, storage_get(w->out->data, w->out->dtype, at),
+                                   parts_is_exact(w->rule, expected) ? expected : reference};
 }
 
 /* Sums are added in the order of the bands, whichever thread had them. */
 void host_parts(const struct kg_tensor *out, const double *reference,
                 const struct device_part_rule *rule, struct device_comparison *result)
 {
-    struct part_walk w = {.out = out,
-                          .rule = rule,
-                          .found = {.first_bad.at = -1,
-                                    .first_nonfinite.at = -1,
-                                    .first_swallowed.at = -1,
-                                    .bad_rows = {-1, -1},
-                                    .bad_columns = {-1, -1},
-                                    .worst_row_at = -1,
-                                    .worst_tile_row = -1,
-                                    .worst_tile_column = -1},
-                          .rows = 1,
-                          .columns = out->shape[out->rank - 1]};
+    struct walk w = {out, reference, rule, 1, out->shape[out->rank - 1], 0, NULL};
     for (uint32_t r = 0; r + 1 < out->rank; r++)
         w.rows *= out->shape[r];
-    w.found.elements = w.rows * w.columns;
-    w.n_tiles = (w.columns + DEVICE_TILE - 1) / DEVICE_TILE;
     const int64_t n_bands = (w.rows + DEVICE_TILE - 1) / DEVICE_TILE;
-    struct bands bands = {w, reference, xcalloc((size_t)n_bands, sizeof *bands.found)};
-    rows_for_each(n_bands, rows_threads(w.found.elements), walk_bands, &bands);
-    *result = w.found;
-    for (int64_t band = 0; band < n_bands; band++)
-        take_band(result, &bands.found[band]);
-    free(bands.found);
+    struct found all = {parts_nothing(), {-1, -1}, {-1, -1}};
+    w.n_tiles = (w.columns + DEVICE_TILE - 1) / DEVICE_TILE;
+    w.found = xcalloc((size_t)n_bands, sizeof *w.found);
+    rows_for_each(n_bands, rows_threads(w.rows * w.columns), walk_bands, &w);
+    for (int64_t band = 0; band < n_bands; band++) {
+        const struct found *f = &w.found[band];
+        parts_merge(&all.parts, &f->parts);
+        for (int i = 0; i < 2 && f->parts.bad; i++) {
+            note_place(all.rows, f->rows[i]);
+            note_place(all.columns, f->columns[i]);
+        }
+    }
+    free(w.found);
+    *result = parts_tell(&all.parts, w.rows * w.columns, w.columns);
+    result->first_bad = element_at(&w, all.parts.first_bad);
+    result->first_nonfinite = element_at(&w, all.parts.first_nonfinite);
+    result->first_swallowed = element_at(&w, all.parts.first_swallowed);
+    memcpy(result->bad_rows, all.rows, sizeof all.rows);
+    memcpy(result->bad_columns, all.columns, sizeof all.columns);
 }
