@@ -131,30 +131,23 @@ enum gate_status diff_libraries(const struct machine_code *new, const struct mac
 
 /* ---- listings ---- */
 
-struct wanted {
-    struct diff_row *row;
-    struct diff_side *side;
-};
-
 /* The old library's first, wherever the two lie in memory. */
 static int compare_cubins(const void *a, const void *b)
 {
-    const struct wanted *x = a, *y = b;
-    const bool x_is_new = x->side == &x->row->new, y_is_new = y->side == &y->row->new;
-    const unsigned char *x_at = x->side->kernel->cubin.at, *y_at = y->side->kernel->cubin.at;
-    return x_is_new != y_is_new ? x_is_new - y_is_new : x_at < y_at ? -1 : x_at > y_at;
+    const struct listing_wanted *x = a, *y = b;
+    const unsigned char *x_at = x->kernel->cubin.at, *y_at = y->kernel->cubin.at;
+    return x->is_new != y->is_new ? x->is_new - y->is_new : x_at < y_at ? -1 : x_at > y_at;
 }
 
-static size_t list_wanted(struct diff *d, bool all, struct wanted *out)
+static size_t list_wanted(struct diff *d, bool all, struct listing_wanted *out)
 {
     size_t n = 0;
-    for (size_t i = 0; i < d->n; i++) {
-        struct diff_row *row = &d->rows[i];
-        bool same = row->change == DIFF_SAME;
-        if (row->new.kernel && (!same || all))
-            out[n++] = (struct wanted){row, &row->new};
-        if (row->old.kernel && !same)
-            out[n++] = (struct wanted){row, &row->old};
+    for (size_t i = 0; i < 2 * d->n; i++) {
+        struct diff_row *row = &d->rows[i / 2];
+        bool is_new = i % 2;
+        struct diff_side *side = is_new ? &row->new : &row->old;
+        if (side->kernel && (row->change != DIFF_SAME || (all && is_new)))
+            out[n++] = (struct listing_wanted){side->kernel, &side->listing, is_new, row->why};
     }
     qsort(out, n, sizeof *out, compare_cubins);
     return n;
@@ -162,26 +155,22 @@ static size_t list_wanted(struct diff *d, bool all, struct wanted *out)
 
 enum gate_status diff_read_listings(struct diff *d, bool all, struct gate_error *err)
 {
-    struct wanted *wanted = xcalloc(2 * d->n + 1, sizeof *wanted);
-    struct listing_wanted *room = xcalloc(2 * d->n + 1, sizeof *room);
+    struct listing_wanted *wanted = xcalloc(2 * d->n + 1, sizeof *wanted);
     enum gate_status status = GATE_OK;
     size_t n = list_wanted(d, all, wanted);
     for (size_t i = 0, alike; i < n && !status; i += alike) {
         struct gate_error why = {0};
-        for (alike = 0; i + alike < n && !compare_cubins(&wanted[i], &wanted[i + alike]); alike++)
-            room[alike] = (struct listing_wanted){wanted[i + alike].side->kernel,
-                                                  &wanted[i + alike].side->listing};
-        status = listing_read(room, alike, &why);
-        for (size_t k = 0; k < alike && status == GATE_USAGE; k++)
-            utf8_print(wanted[i + k].row->why, sizeof wanted[i + k].row->why, "%.199s",
-                       why.message);
+        for (alike = 1; i + alike < n && !compare_cubins(&wanted[i], &wanted[i + alike]);)
+            alike++;
+        status = listing_read(&wanted[i], alike, &why);
+        for (size_t k = i; k < i + alike && status == GATE_USAGE; k++)
+            utf8_print(wanted[k].why, LISTING_WHY_SIZE, "%.199s", why.message);
         if (status == GATE_USAGE)
             status = GATE_OK;
         if (status)
             gate_fail(err, status, "%s", why.message);
     }
     free(wanted);
-    free(room);
     if (status != GATE_ENVIRONMENT)
         return status;
     utf8_print(d->why, sizeof d->why, "%.399s", err->message);

@@ -23,8 +23,9 @@ struct diff_side {
 struct diff_row {
     enum diff_change change;
     struct diff_side new, old;
-    char shown[400]; /* the kernel's name for a reader; empty until diff_demangle() */
-    char why[200];   /* its listings are not known; empty: they are, or were not asked for */
+    char shown[400];            /* the kernel's name for a reader; empty until diff_demangle() */
+    char why[LISTING_WHY_SIZE]; /* its listings are not known; empty: they are, or were not asked
+                                   for */
 };
 
 struct diff {

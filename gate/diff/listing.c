@@ -25,20 +25,6 @@
 
 /* ---- nvdisasm ---- */
 
-static bool write_all(int fd, struct bytes b)
-{
-    while (b.n > 0) {
-        ssize_t n = write(fd, b.at, b.n);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        b.at += n;
-        b.n -= (size_t)n;
-    }
-    return true;
-}
-
 /* An instruction stands between a comment with its address and the last ';'; labels and directives
  * have neither. */
 static void add_line(struct listing *l, const char *line)
@@ -142,15 +128,16 @@ static enum gate_status run(const char *path, const char *symbols,
 static enum gate_status run_on_file(const struct listing_wanted *wanted, size_t n,
                                     const char *symbols, struct gate_error *err)
 {
+    const struct bytes cubin = wanted[0].kernel->cubin;
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%.3900s/gate-diff.XXXXXX", file_temporary_folder());
     int fd = mkstemp(path);
     if (fd < 0)
         return gate_fail(err, GATE_IO, "cannot make '%s': %s", path, strerror(errno));
-    bool written = write_all(fd, wanted[0].kernel->cubin);
     close(fd);
-    enum gate_status status = written ? run(path, symbols, wanted, n, err)
-                                      : gate_fail(err, GATE_IO, "cannot write '%s'", path);
+    enum gate_status status = file_write_atomic(path, cubin.at, cubin.n, err);
+    if (!status)
+        status = run(path, symbols, wanted, n, err);
     unlink(path);
     return status;
 }
@@ -217,106 +204,89 @@ static bool is_same_line(const char *a, const char *b)
     return !strcmp(a, b);
 }
 
-/* The longest lines in common, from behind: common[i][k] of the lines from i and k on. */
-static uint16_t *count_common(char *const *a, size_t n, char *const *b, size_t m,
-                              bool (*same)(const char *, const char *))
-{
-    uint16_t *common = calloc((n + 1) * (m + 1), sizeof *common);
-    for (size_t i = n; common && i-- > 0;)
-        for (size_t k = m; k-- > 0;) {
-            uint16_t down = common[(i + 1) * (m + 1) + k], right = common[i * (m + 1) + k + 1];
-            common[i * (m + 1) + k] = same(a[i], b[k])
-                                          ? (uint16_t)(common[(i + 1) * (m + 1) + k + 1] + 1)
-                                      : down > right ? down
-                                                     : right;
-        }
-    return common;
-}
+#define ALONE SIZE_MAX
 
-static bool put_different(char *const *a, size_t n, char *const *b, size_t m, struct buf *out)
+/* By line of a: the one of b that corresponds to it, or ALONE. The pairs are as many as can be; of
+ * several such choices the one that leaves out lines of a sooner. NULL: more than `most` lines of a
+ * side lie between the first and the last that have no other. */
+static size_t *align(const struct listing *a, const struct listing *b,
+                     bool (*same)(const char *, const char *), size_t most)
 {
-    uint16_t *common = count_common(a, n, b, m, is_same_line);
-    size_t i = 0, k = 0;
-    while (common && (i < n || k < m)) {
-        size_t i_end = i, k_end = k;
-        while ((i_end < n || k_end < m) && !(i_end < n && k_end < m && !strcmp(a[i_end], b[k_end])))
-            if (k_end == m || (i_end < n && common[(i_end + 1) * (m + 1) + k_end] >=
-                                                common[i_end * (m + 1) + k_end + 1]))
-                i_end++;
-            else
-                k_end++;
-        if (i < i_end || k < k_end)
-            buf_printf(out, "%s", out->len ? "...\n" : "");
-        for (; i < i_end || k < k_end; i += i < i_end, k += k < k_end)
-            buf_printf(out, "%-*.*s %c %.*s\n", WIDTH, WIDTH, i < i_end ? a[i] : "",
-                       i == i_end   ? '>'
-                       : k == k_end ? '<'
-                                    : '|',
-                       WIDTH, k < k_end ? b[k] : "");
-        for (; i < n && k < m && !strcmp(a[i], b[k]); i++)
+    size_t begin = 0, n = a->n, m = b->n;
+    while (begin < n && begin < m && same(a->line[begin], b->line[begin]))
+        begin++;
+    for (; n > begin && m > begin && same(a->line[n - 1], b->line[m - 1]); n--)
+        m--;
+    if (n - begin > most || m - begin > most)
+        return NULL;
+    /* How many pairs the lines from i and k on have, from behind. */
+    const size_t row = m - begin + 1;
+    uint16_t *common = xcalloc((n - begin + 1) * row, sizeof *common);
+    for (size_t i = n; i-- > begin;)
+        for (size_t k = m; k-- > begin;) {
+            uint16_t *at = &common[(i - begin) * row + k - begin];
+            at[0] = same(a->line[i], b->line[k]) ? (uint16_t)(at[row + 1] + 1)
+                    : at[row] > at[1]            ? at[row]
+                                                 : at[1];
+        }
+    size_t *pair = xcalloc(a->n + 1, sizeof *pair), i = 0, k = begin;
+    for (; i < begin; i++)
+        pair[i] = i;
+    while (i < n) {
+        const uint16_t *at = &common[(i - begin) * row + k - begin];
+        if (k < m && same(a->line[i], b->line[k]))
+            pair[i++] = k++;
+        else if (k == m || at[row] >= at[1])
+            pair[i++] = ALONE;
+        else
             k++;
     }
+    for (k = m; i < a->n; i++)
+        pair[i] = k++;
     free(common);
-    return common != NULL;
+    return pair;
 }
 
 bool listing_compare(const struct listing *old, const struct listing *new, struct buf *out)
 {
-    char **a = old->line, **b = new->line;
-    size_t n = old->n, m = new->n;
-    for (; n && m && !strcmp(*a, *b); n--, m--) {
-        a++;
-        b++;
-    }
-    for (; n && m && !strcmp(a[n - 1], b[m - 1]); n--)
-        m--;
-    return n <= DIFFERENT_MAX && m <= DIFFERENT_MAX && put_different(a, n, b, m, out);
-}
-
-/* ---- source lines ---- */
-
-/* The first of `mine` with the opcode that corresponds to none of `theirs`; n: there is none. */
-static size_t first_alone(char *const *mine, size_t n, char *const *theirs, size_t m,
-                          const char *opcode)
-{
-    uint16_t *common = count_common(mine, n, theirs, m, is_same_opcode);
-    size_t i = 0, k = 0;
-    while (common && i < n) {
-        char own[24];
-        listing_opcode(mine[i], own, sizeof own);
-        if (k < m && is_same_opcode(mine[i], theirs[k])) {
-            i++;
+    size_t *pair = align(old, new, is_same_line, DIFFERENT_MAX), i = 0, k = 0;
+    while (pair && (i < old->n || k < new->n)) {
+        size_t i_end = i, k_end;
+        while (i_end < old->n && pair[i_end] == ALONE)
+            i_end++;
+        k_end = i_end < old->n ? pair[i_end] : new->n;
+        if (i < i_end || k < k_end)
+            buf_puts(out, out->len ? "...\n" : "");
+        for (; i < i_end || k < k_end; i += i < i_end, k += k < k_end)
+            buf_printf(out, "%-*.*s %c %.*s\n", WIDTH, WIDTH, i < i_end ? old->line[i] : "",
+                       i == i_end   ? '>'
+                       : k == k_end ? '<'
+                                    : '|',
+                       WIDTH, k < k_end ? new->line[k] : "");
+        for (; i < old->n && pair[i] == k; i++)
             k++;
-        } else if (k < m && common[i * (m + 1) + k + 1] >= common[(i + 1) * (m + 1) + k]) {
-            k++;
-        } else if (!strcmp(own, opcode)) {
-            break;
-        } else {
-            i++;
-        }
     }
-    free(common);
-    return common ? i : n;
+    free(pair);
+    return pair != NULL;
 }
 
 void listing_source(const struct listing *old, const struct listing *new, const char *opcode,
                     bool of_old, char out[LISTING_SOURCE_SIZE])
 {
     const struct listing *mine = of_old ? old : new, *other = of_old ? new : old;
-    char **a = mine->line, **b = other->line;
-    size_t n = mine->n, m = other->n;
+    size_t *pair = align(other, mine, is_same_opcode, SOURCE_MAX), i = 0, k = 0;
     out[0] = '\0';
-    for (; n && m && is_same_opcode(*a, *b); n--, m--) {
-        a++;
-        b++;
+    for (; pair && k < mine->n; k++) {
+        char own[24];
+        while (i < other->n && (pair[i] == ALONE || pair[i] < k))
+            i++;
+        listing_opcode(mine->line[k], own, sizeof own);
+        if ((i == other->n || pair[i] != k) && !strcmp(own, opcode))
+            break;
     }
-    for (; n && m && is_same_opcode(a[n - 1], b[m - 1]); n--)
-        m--;
-    if (!n || n > SOURCE_MAX || m > SOURCE_MAX)
-        return;
-    size_t at = first_alone(a, n, b, m, opcode);
-    if (at < n)
-        snprintf(out, LISTING_SOURCE_SIZE, "%s", mine->source[(size_t)(a - mine->line) + at]);
+    if (pair && k < mine->n)
+        snprintf(out, LISTING_SOURCE_SIZE, "%s", mine->source[k]);
+    free(pair);
 }
 
 /* ---- how often each instruction occurs ---- */

@@ -11,6 +11,7 @@
 #include "gate/library/machine_code.h"
 
 #define LISTING_SOURCE_SIZE 120
+#define LISTING_WHY_SIZE 200
 
 struct listing {
     char **line;   /* "@P0 LDG.E R2, desc[UR4][R2.64]", without addresses */
@@ -23,6 +24,8 @@ struct listing {
 struct listing_wanted {
     const struct machine_kernel *kernel;
     struct listing *out; /* empty where it cannot be read */
+    bool is_new;         /* the library */
+    char *why;           /* it cannot be read, of LISTING_WHY_SIZE; the caller's */
 };
 
 /* Reads kernels of one cubin at once: most of what nvdisasm takes is its start. GATE_ENVIRONMENT:
