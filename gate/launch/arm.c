@@ -94,12 +94,6 @@ enum gate_status arm_prepare(struct device *d, const struct kg_problem *p, struc
     return GATE_OK;
 }
 
-void arm_release(struct arm *arm)
-{
-    free(arm->samples_ns);
-    arm->samples_ns = NULL;
-}
-
 const char *arm_label(const struct arm *arm)
 {
     return arm->role == ROLE_BASELINE ? "baseline" : arm->library->table->provider;

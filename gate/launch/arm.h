@@ -157,7 +157,6 @@ const char *arm_label(const struct arm *arm);
  * the larger of them. */
 enum gate_status arm_prepare(struct device *d, const struct kg_problem *p, struct arm *arm,
                              const struct kg_kernel *kernel, struct gate_error *err);
-void arm_release(struct arm *arm);
 
 /* A launch of one of the arm's kernels, which is prepared, on one set. */
 struct arm_launch arm_launch_of(const struct arm *arm, const struct kg_kernel *kernel,

@@ -16,27 +16,26 @@ static size_t aligned_bytes(const struct problem_tensor *t)
     return (problem_tensor_bytes(t) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-static size_t bytes_apart(const struct kg_problem *p, size_t before, size_t behind)
+size_t operands_bytes(const struct kg_problem *p, struct operands_zones zones)
 {
     struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
-    size_t bytes = before;
+    size_t bytes = zones.before;
     for (unsigned i = problem_tensors(p, tensors); i-- > 0;)
-        bytes += aligned_bytes(&tensors[i]) + behind;
+        bytes += aligned_bytes(&tensors[i]) + zones.behind;
     return bytes;
 }
 
-static struct operands place(struct device *d, const struct kg_problem *p, void *memory,
-                             size_t before, size_t behind)
+struct operands operands_at(struct device *d, const struct kg_problem *p, void *memory,
+                            struct operands_zones zones)
 {
     struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
     unsigned n = problem_tensors(p, tensors);
     struct operands o = {.args = {.struct_bytes = sizeof o.args, .stream = d->stream},
-                         .zone_before = before,
-                         .zone_behind = behind};
-    char *at = (char *)memory + before;
+                         .zones = zones};
+    char *at = (char *)memory + zones.before;
     for (unsigned i = 0; i < n; i++) {
         struct kg_tensor view = problem_dense(&tensors[i], at);
-        at += aligned_bytes(&tensors[i]) + behind;
+        at += aligned_bytes(&tensors[i]) + zones.behind;
         if (tensors[i].is_output) {
             o.out[o.args.n_out] = tensors[i];
             o.args.out[o.args.n_out++] = view;
@@ -46,26 +45,6 @@ static struct operands place(struct device *d, const struct kg_problem *p, void 
         }
     }
     return o;
-}
-
-size_t operands_bytes(const struct kg_problem *p)
-{
-    return bytes_apart(p, 0, OPERANDS_GAP);
-}
-
-struct operands operands_at(struct device *d, const struct kg_problem *p, void *memory)
-{
-    return place(d, p, memory, 0, OPERANDS_GAP);
-}
-
-size_t operands_bytes_in_zones(const struct kg_problem *p)
-{
-    return bytes_apart(p, OPERANDS_RED_ZONE, OPERANDS_RED_ZONE);
-}
-
-struct operands operands_in_zones(struct device *d, const struct kg_problem *p, void *memory)
-{
-    return place(d, p, memory, OPERANDS_RED_ZONE, OPERANDS_RED_ZONE);
 }
 
 /* ---- red zones ---- */
@@ -93,9 +72,9 @@ static unsigned char *zone(const struct operands *o, uint32_t i, size_t *bytes)
 {
     unsigned char *begin =
         i > 0 ? (unsigned char *)tensor_at(o, i - 1)->data + problem_tensor_bytes(about(o, i - 1))
-              : (unsigned char *)tensor_at(o, 0)->data - o->zone_before;
+              : (unsigned char *)tensor_at(o, 0)->data - o->zones.before;
     unsigned char *end =
-        i < n_tensors(o) ? (unsigned char *)tensor_at(o, i)->data : begin + o->zone_behind;
+        i < n_tensors(o) ? (unsigned char *)tensor_at(o, i)->data : begin + o->zones.behind;
     *bytes = (size_t)(end - begin);
     return begin;
 }
@@ -103,7 +82,7 @@ static unsigned char *zone(const struct operands *o, uint32_t i, size_t *bytes)
 enum gate_status operands_fill_zones(struct device *d, const struct operands *o, unsigned char byte,
                                      struct gate_error *err)
 {
-    for (uint32_t i = o->zone_before ? 0 : 1; i <= n_tensors(o); i++) {
+    for (uint32_t i = o->zones.before ? 0 : 1; i <= n_tensors(o); i++) {
         size_t bytes;
         unsigned char *begin = zone(o, i, &bytes);
         TRY(device_fill_bytes(d, begin, byte, bytes, err));
@@ -131,31 +110,29 @@ static void describe_zone(const struct operands *o, uint32_t i, size_t changed, 
 }
 
 enum gate_status operands_check_zones(struct device *d, const struct operands *o,
-                                      unsigned char byte, bool *intact, char *text, size_t size,
+                                      unsigned char byte, char *text, size_t size,
                                       struct gate_error *err)
 {
-    *intact = true;
-    for (uint32_t i = o->zone_before ? 0 : 1; i <= n_tensors(o); i++) {
+    text[0] = '\0';
+    for (uint32_t i = o->zones.before ? 0 : 1; i <= n_tensors(o) && !text[0]; i++) {
         size_t bytes, changed;
         unsigned char *begin = zone(o, i, &bytes);
         TRY(count_changed(d, begin, bytes, byte, &changed, err));
-        if (changed && *intact)
+        if (changed)
             describe_zone(o, i, changed, text, size);
-        *intact &= !changed;
     }
     return GATE_OK;
 }
 
 enum gate_status operands_check_workspace(struct device *d, const struct device_memory *memory,
-                                          uint64_t given_bytes, unsigned char byte, bool *intact,
-                                          char *text, size_t size, struct gate_error *err)
+                                          uint64_t given_bytes, unsigned char byte, char *text,
+                                          size_t size, struct gate_error *err)
 {
     const char *begin = memory->data;
-    *intact = true;
-    for (int behind = 0; behind < 2 && *intact; behind++) {
+    text[0] = '\0';
+    for (int behind = 0; behind < 2 && !text[0]; behind++) {
         size_t changed, offset = behind ? OPERANDS_RED_ZONE + (size_t)given_bytes : 0;
         TRY(count_changed(d, begin + offset, OPERANDS_RED_ZONE, byte, &changed, err));
-        *intact = !changed;
         if (changed)
             snprintf(text, size,
                      "wrote where it must not: %zu bytes of the red zone %s the workspace", changed,
@@ -245,9 +222,9 @@ enum gate_status operands_describe_kept(struct device *d, const struct operands 
 
 /* ---- contents ---- */
 
-static enum gate_status fill_input(struct device *d, const struct kg_problem *p, unsigned i,
-                                   const struct kg_tensor *t, int64_t count, bool exact,
-                                   const char *id, uint64_t seed, struct gate_error *err)
+enum gate_status operands_fill_input(struct device *d, const struct kg_problem *p, unsigned i,
+                                     const struct kg_tensor *t, int64_t count, bool exact,
+                                     const char *id, uint64_t seed, struct gate_error *err)
 {
     const struct op *op = op_of(p);
     const bool scales = op->tensors[i].role == OP_SCALE;
@@ -276,13 +253,6 @@ static enum gate_status fill_input(struct device *d, const struct kg_problem *p,
     return status;
 }
 
-enum gate_status operands_fill_input(struct device *d, const struct kg_problem *p, unsigned i,
-                                     const struct kg_tensor *t, int64_t count, bool exact,
-                                     uint64_t seed, struct gate_error *err)
-{
-    return fill_input(d, p, i, t, count, exact, NULL, seed, err);
-}
-
 enum gate_status operands_fill(struct device *d, const struct suite_case *c, struct operands *o,
                                uint64_t seed, struct gate_error *err)
 {
@@ -290,8 +260,8 @@ enum gate_status operands_fill(struct device *d, const struct suite_case *c, str
         const struct kg_tensor *t = &o->args.in[i];
         const struct case_values *literal = suite_case_input(c, o->in[i].name);
         if (!literal) {
-            TRY(fill_input(d, &c->problem, i, t, problem_tensor_elements(&o->in[i]), false, c->id,
-                           seed, err));
+            TRY(operands_fill_input(d, &c->problem, i, t, problem_tensor_elements(&o->in[i]), false,
+                                    c->id, seed, err));
             continue;
         }
         /* Literal values are few: they are encoded here and copied. */

@@ -9,42 +9,45 @@
 #include "gate/cases/problem.h"
 #include "gate/cases/suite.h"
 
+/* Bytes that are no tensor's before the first and, at least, behind each. */
+struct operands_zones {
+    size_t before, behind;
+};
+
 struct operands {
     struct kg_args args; /* tensors and stream are filled in; the workspace is the launch's */
     struct problem_tensor in[KG_MAX_TENSORS], out[KG_MAX_TENSORS];
-    size_t zone_before, zone_behind; /* bytes that are no tensor's before the first and, at least,
-                                        behind each */
+    struct operands_zones zones;
 };
 
-#define OPERANDS_RED_ZONE 4096 /* bytes; see operands_in_zones() */
+#define OPERANDS_RED_ZONE 4096
 
-#define OPERANDS_GAP 256 /* bytes; see operands_at() */
+/* What is verified lies in red zones, what is timed has gaps. */
+static const struct operands_zones operands_red_zones = {OPERANDS_RED_ZONE, OPERANDS_RED_ZONE};
+static const struct operands_zones operands_gaps = {0, 256};
 
-/* Bytes of one set of dense tensors, each aligned to 256 bytes, with a gap behind each. */
-size_t operands_bytes(const struct kg_problem *p);
+/* Bytes of one set of dense tensors, each aligned to 256 bytes. */
+size_t operands_bytes(const struct kg_problem *p, struct operands_zones zones);
 
 /* The set at `memory`, which is operands_bytes() long, aligned to 256 bytes, and stays the
  * caller's. The contents are garbage. */
-struct operands operands_at(struct device *d, const struct kg_problem *p, void *memory);
-
-/* The same with a red zone before, between and behind the tensors. */
-size_t operands_bytes_in_zones(const struct kg_problem *p);
-struct operands operands_in_zones(struct device *d, const struct kg_problem *p, void *memory);
+struct operands operands_at(struct device *d, const struct kg_problem *p, void *memory,
+                            struct operands_zones zones);
 
 /* Fills the red zones, or the gaps, with a byte. */
 enum gate_status operands_fill_zones(struct device *d, const struct operands *o, unsigned char byte,
                                      struct gate_error *err);
 
-/* Are the red zones still filled with that byte? If not, says in `text` whose is not. */
+/* Says in `text` which of them is not filled with that byte any more; "": none. */
 enum gate_status operands_check_zones(struct device *d, const struct operands *o,
-                                      unsigned char byte, bool *intact, char *text, size_t size,
+                                      unsigned char byte, char *text, size_t size,
                                       struct gate_error *err);
 
 /* The same for the red zones of a workspace, which begins behind the first one: `memory` is
  * 2 * OPERANDS_RED_ZONE larger than what a kernel is given, or more. */
 enum gate_status operands_check_workspace(struct device *d, const struct device_memory *memory,
-                                          uint64_t given_bytes, unsigned char byte, bool *intact,
-                                          char *text, size_t size, struct gate_error *err);
+                                          uint64_t given_bytes, unsigned char byte, char *text,
+                                          size_t size, struct gate_error *err);
 
 /* One hash over all inputs of a set, or over all outputs of each of n sets of one problem. */
 enum gate_status operands_hash_inputs(struct device *d, const struct operands *o, uint64_t *hash,
@@ -64,10 +67,11 @@ enum gate_status operands_describe_kept(struct device *d, const struct operands 
                                         struct gate_error *err);
 
 /* Fills input i, `count` elements with what lies between its rows: with normal numbers, scales, or
- * any of what the file of a user's op allows; `exact`: with the integers of PROBE_INTEGERS. */
+ * any of what the file of a user's op allows; `exact`: with the integers of PROBE_INTEGERS. `id`:
+ * the case's, NULL for another problem than a case's. */
 enum gate_status operands_fill_input(struct device *d, const struct kg_problem *p, unsigned i,
                                      const struct kg_tensor *t, int64_t count, bool exact,
-                                     uint64_t seed, struct gate_error *err);
+                                     const char *id, uint64_t seed, struct gate_error *err);
 
 /* Fills each input from `seed`, or with the case's literal values; restores outputs. Inputs that
  * say how much work there is follow from the case's id alone, so that each run times the same work.

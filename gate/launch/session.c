@@ -52,7 +52,7 @@ enum gate_status session_load(struct session *s, unsigned rotation, bool poison,
                               struct gate_error *err)
 {
     unsigned singly = poison && s->n_sets > VERIFY_SEEDS ? VERIFY_SEEDS : s->n_sets;
-    size_t bytes = operands_bytes(&s->c->problem);
+    size_t bytes = operands_bytes(&s->c->problem, operands_gaps);
     char *first = s->memory.data;
     s->rotation = rotation;
     for (unsigned i = 0; i < singly; i++) {
@@ -121,7 +121,7 @@ static double touched_bytes(const struct kg_problem *p)
 static enum gate_status make_sets(struct session *s, struct gate_error *err)
 {
     const struct kg_problem *p = &s->c->problem;
-    const size_t bytes = operands_bytes(p);
+    const size_t bytes = operands_bytes(p, operands_gaps);
     uint64_t hashes[VERIFY_SEEDS * OPERANDS_KEPT_MAX];
     /* So many that one rotation touches three times the L2; 1 when they do not fit. */
     const struct device_info *info = device_info(s->device);
@@ -136,7 +136,7 @@ static enum gate_status make_sets(struct session *s, struct gate_error *err)
     TRY(device_alloc(s->device, all * bytes, &s->memory, err));
     for (unsigned i = 0; i < all; i++)
         *(i < s->n_sets ? &s->sets[i] : &s->masters[i - s->n_sets]) =
-            operands_at(s->device, p, (char *)s->memory.data + i * bytes);
+            operands_at(s->device, p, (char *)s->memory.data + i * bytes, operands_gaps);
     for (unsigned i = 0; i < VERIFY_SEEDS && s->has_masters; i++)
         TRY(operands_fill(s->device, s->c, &s->masters[i], seed_at(s->seed, i), err));
     TRY(session_load_anew(s, err));

@@ -427,7 +427,7 @@ static enum gate_status set_up_on_the_device(struct work *w, struct gate_error *
         TRY(t->given ? device_copy(b->device, to->data, t->given->inputs->args.in[i].data,
                                    image->span[i], err)
                      : operands_fill_input(b->device, &t->problem, i, to, elements,
-                                           probe_is_exact(t->probe), t->seed, err));
+                                           probe_is_exact(t->probe), NULL, t->seed, err));
     }
     TRY(fill_rest(w, err));
     return hash_of(w, false, &w->inputs, err);

@@ -128,13 +128,12 @@ static enum gate_status verify_launch(const struct verify_job *job, struct arm *
 static enum gate_status check_zones(const struct verify_job *job, struct arm *arm,
                                     unsigned char poison, struct gate_error *err)
 {
-    bool intact;
     char text[200];
-    TRY(operands_check_zones(job->device, job->operands, poison, &intact, text, sizeof text, err));
-    if (intact && arm->workspace_bytes)
+    TRY(operands_check_zones(job->device, job->operands, poison, text, sizeof text, err));
+    if (!text[0] && arm->workspace_bytes)
         TRY(operands_check_workspace(job->device, &job->workspace, arm->workspace_bytes, poison,
-                                     &intact, text, sizeof text, err));
-    if (!intact)
+                                     text, sizeof text, err));
+    if (text[0])
         verification_fault(&arm->verification, "%s", text);
     return GATE_OK;
 }

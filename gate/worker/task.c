@@ -136,10 +136,10 @@ static enum gate_status verify_task(struct worker *w, struct task *t, struct gat
     for (unsigned i = 0; i < t->n_arms; i++)
         if (t->arms[i].workspace_bytes > workspace)
             workspace = t->arms[i].workspace_bytes;
-    TRY(device_alloc(w->device, operands_bytes_in_zones(p), &t->memory, err));
+    TRY(device_alloc(w->device, operands_bytes(p, operands_red_zones), &t->memory, err));
     if (workspace)
         TRY(device_alloc(w->device, (size_t)workspace + 2 * OPERANDS_RED_ZONE, &t->workspace, err));
-    t->operands = operands_in_zones(w->device, p, t->memory.data);
+    t->operands = operands_at(w->device, p, t->memory.data, operands_red_zones);
     TRY(reference_alloc(w->device, &t->operands, &t->reference, err));
     TRY(verify_arms(&(struct verify_job){.device = w->device,
                                          .c = &t->c,
@@ -208,10 +208,10 @@ static enum gate_status profile_task(struct worker *w, struct task *t, struct ga
     struct device *d = w->device;
     struct arm *arm = &t->arms[0];
     send_phase(w->out, "profile", arm_label(arm), "");
-    TRY(device_alloc(d, operands_bytes(&t->c.problem), &t->memory, err));
+    TRY(device_alloc(d, operands_bytes(&t->c.problem, operands_gaps), &t->memory, err));
     if (arm->workspace_bytes)
         TRY(device_alloc(d, (size_t)arm->workspace_bytes, &t->workspace, err));
-    t->operands = operands_at(d, &t->c.problem, t->memory.data);
+    t->operands = operands_at(d, &t->c.problem, t->memory.data, operands_gaps);
     struct arm_launch launch =
         arm_launch_of(arm, arm->kernel, &t->c.problem, &t->operands, t->workspace);
     TRY(operands_fill(d, &t->c, &t->operands, t->seed, err));
@@ -344,7 +344,7 @@ void task_run(struct worker *w, struct task *t)
     struct outcome outcome = run(w, t);
     send_answer(w, t, &outcome);
     for (unsigned i = 0; i < t->n_arms; i++)
-        arm_release(&t->arms[i]);
+        free(t->arms[i].samples_ns);
     plan_release_all();
     device_free(w->device, &t->memory);
     device_free(w->device, &t->workspace);

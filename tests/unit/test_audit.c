@@ -276,8 +276,9 @@ static enum gate_status look(void *context, struct arm *arm, const struct operan
 static void fingerprint(struct trial *t, uint64_t seed)
 {
     struct device_memory m;
-    assert_int_equal(device_alloc(t->device, operands_bytes(&t->c.problem), &m, NULL), GATE_OK);
-    struct operands o = operands_at(t->device, &t->c.problem, m.data);
+    assert_int_equal(
+        device_alloc(t->device, operands_bytes(&t->c.problem, operands_gaps), &m, NULL), GATE_OK);
+    struct operands o = operands_at(t->device, &t->c.problem, m.data, operands_gaps);
     for (unsigned i = 0; i < VERIFY_SEEDS; i++) {
         struct fingerprints *f = &t->arm[0].verification.fingerprints;
         assert_int_equal(operands_fill(t->device, &t->c, &o, seed_at(seed, i), NULL), 0);

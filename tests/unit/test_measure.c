@@ -241,9 +241,9 @@ static enum gate_status measure(struct device *d, const struct measure_policy *p
 
 static void release(struct pair *p)
 {
-    arm_release(&p->arm[2]);
-    arm_release(&p->arm[0]);
-    arm_release(&p->arm[1]);
+    free(p->arm[2].samples_ns);
+    free(p->arm[0].samples_ns);
+    free(p->arm[1].samples_ns);
 }
 
 TEST_WITHIN(a_known_ratio_is_found, open_scripted, close_scripted)
@@ -334,8 +334,8 @@ TEST_WITHIN(what_is_updated_in_place_is_restored, open_scripted, close_scripted)
     }
     d->info.kg.l2_bytes = l2_bytes;
     struct suite_case c = {.problem = state_of_24()};
-    assert_int_equal(device_alloc(d, operands_bytes(&c.problem), &m, NULL), GATE_OK);
-    struct operands o = operands_at(d, &c.problem, m.data);
+    assert_int_equal(device_alloc(d, operands_bytes(&c.problem, operands_gaps), &m, NULL), GATE_OK);
+    struct operands o = operands_at(d, &c.problem, m.data, operands_gaps);
     assert_int_equal(operands_fill(d, &c, &o, 1, NULL), GATE_OK);
     update(&(struct arm_launch){.sets = &o, .n_sets = 1}, 0, 1);
     assert_int_equal(operands_poison(d, &o, POISON_NAN, NULL), GATE_OK);

@@ -686,8 +686,9 @@ TEST(what_says_how_much_work_there_is_follows_from_the_id)
     struct device_memory memory;
     uint64_t hash[3][INPUTS];
     assert_int_equal(device_open("host", &d, NULL), GATE_OK);
-    assert_int_equal(device_alloc(d, operands_bytes(&c.problem), &memory, NULL), GATE_OK);
-    struct operands o = operands_at(d, &c.problem, memory.data);
+    assert_int_equal(device_alloc(d, operands_bytes(&c.problem, operands_gaps), &memory, NULL),
+                     GATE_OK);
+    struct operands o = operands_at(d, &c.problem, memory.data, operands_gaps);
     for (unsigned run = 0; run < 3; run++) {
         c.id[6] = run < 2 ? '1' : '2';
         assert_int_equal(operands_fill(d, &c, &o, run, NULL), GATE_OK);

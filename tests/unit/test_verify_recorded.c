@@ -85,8 +85,9 @@ static const char *verify(enum fault f, uint32_t flags)
     fault = f;
     arm = (struct arm){
         .library = &library, .kernel = &kernel, .verification = verification_start(&c.problem)};
-    assert_int_equal(device_alloc(d, operands_bytes_in_zones(&c.problem), &memory, &err), GATE_OK);
-    struct operands o = operands_in_zones(d, &c.problem, memory.data);
+    assert_int_equal(device_alloc(d, operands_bytes(&c.problem, operands_red_zones), &memory, &err),
+                     GATE_OK);
+    struct operands o = operands_at(d, &c.problem, memory.data, operands_red_zones);
     assert_int_equal(reference_alloc(d, &o, &reference, &err), GATE_OK);
     const struct verify_job job = {.device = d,
                                    .c = &c,

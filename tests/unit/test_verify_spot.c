@@ -20,8 +20,9 @@ static struct referred refer(const struct kg_problem *p)
 {
     struct referred x = {.c = {.problem = *p}};
     assert_int_equal(device_open("host", &x.device, NULL), GATE_OK);
-    assert_int_equal(device_alloc(x.device, operands_bytes(p), &x.memory, NULL), GATE_OK);
-    x.o = operands_at(x.device, p, x.memory.data);
+    assert_int_equal(device_alloc(x.device, operands_bytes(p, operands_gaps), &x.memory, NULL),
+                     GATE_OK);
+    x.o = operands_at(x.device, p, x.memory.data, operands_gaps);
     assert_int_equal(operands_fill(x.device, &x.c, &x.o, 1, NULL), GATE_OK);
     assert_int_equal(reference_alloc(x.device, &x.o, &x.r, NULL), GATE_OK);
     assert_int_equal(reference_compute(x.device, p, &x.o, &x.r, NULL), GATE_OK);
