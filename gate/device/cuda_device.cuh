@@ -7,6 +7,7 @@
 #ifndef GATE_DEVICE_CUDA_DEVICE_CUH
 #define GATE_DEVICE_CUDA_DEVICE_CUH
 
+#include <cuda.h>
 #include <cuda_runtime.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -88,18 +89,11 @@ enum gate_status cuda_fail_more(struct gate_error *err, cudaError_t error);
 enum gate_status cuda_call_launch(struct cuda_device *d, device_launch_fn launch, void *context,
                                   unsigned index, struct gate_error *err);
 
-/*
- * cuda_time.cu: between cuda_hold() and cuda_release() the stream stands still, so that what the
- * host enqueues in between runs without gaps, however slow the host is. cuda_hold_check() is called
- * once all of it has run; GATE_ENVIRONMENT: the hold ran out first, and times taken in it mean
- * nothing.
- */
-enum gate_status cuda_hold_check(const struct cuda_device *d, struct gate_error *err);
+/* cuda_time.cu: between cuda_hold() and cuda_release() the stream stands still, so that what the
+ * host enqueues in between runs without gaps, however slow the host is. */
 
 /* Enqueues a stamp of all multiprocessors; `which` is 0 before and 1 after. */
 enum gate_status cuda_clock_stamp(struct cuda_device *d, int which, struct gate_error *err);
-/* Mean SM clock between the two stamps, once both have run; 0: not measured. */
-double cuda_clock_mhz(const struct cuda_device *d);
 
 /* Runs what `enqueue` puts on the stream and times it. The code of its kernels must
  * be loaded before: that cannot be done while the stream is held. */
@@ -119,7 +113,7 @@ enum gate_status cuda_capture(struct cuda_device *d, const struct cuda_launches 
                               cuda_enqueue_fn behind, const void *work, cudaGraph_t *graph,
                               struct gate_error *err);
 
-/* ---- cuda_serial.cu: do the launches in a graph come one after the other? ----
+/* ---- do the launches in a graph come one after the other? ----
  *
  * Launches that overlap take less time together than one by one, and their time is what is
  * measured.
@@ -144,25 +138,8 @@ enum gate_status cuda_edges_of(cudaGraph_t graph, size_t nodes, struct cuda_edge
 void cuda_edges_release(struct cuda_edges *e);
 #endif
 
-/* The nodes that launches end with, in the order of the launches. All zero: of no launch. */
-struct cuda_ends {
-    bool unknown; /* not told here (cuda_serial_is_told), or the capture is broken */
-    cudaGraphNode_t *node;
-    size_t n, room;
-    size_t *end; /* by launch: where in `node` its own end */
-    unsigned n_launches, launches_room;
-};
-
-/* Adds what the launch that was just captured into `stream` ends with. */
-enum gate_status cuda_ends_add(struct cuda_ends *e, cudaStream_t stream, struct gate_error *err);
-void cuda_ends_release(struct cuda_ends *e);
-
 /* Whether runtime and driver tell the order of launches; where they do not, none is checked. */
 bool cuda_serial_is_told(void);
-
-/* GATE_WRONG: a launch left nothing in the graph, or begins before the one before it has ended. */
-enum gate_status cuda_check_serial(cudaGraph_t graph, const struct cuda_ends *ends,
-                                   struct gate_error *err);
 
 /*
  * cuda_kernels.cu: what the kernel nodes of a graph are. Nothing is known (n is 0) where the driver
@@ -170,7 +147,7 @@ enum gate_status cuda_check_serial(cudaGraph_t graph, const struct cuda_ends *en
  */
 struct device_kernels cuda_kernels_of(cudaGraph_t graph);
 
-/* cuda_nodes.cu: device_replay_nodes() and device_replay_transplant() of graphs. The new graph is
+/* device_replay_nodes() and device_replay_transplant() of graphs. The new graph is
  * the caller's even where it fails. */
 enum gate_status cuda_nodes_of(cudaGraph_t graph, unsigned launches, struct device_nodes *out,
                                struct gate_error *err);
@@ -178,8 +155,6 @@ enum gate_status cuda_transplant(const struct device_transplant *t, cudaGraph_t 
                                  cudaGraph_t from, cudaGraph_t *graph, struct gate_error *err);
 
 size_t cuda_compare_scratch_bytes(void);
-/* Also how many elements it has. */
-bool cuda_is_dense(const struct kg_tensor *t, int64_t *count);
 void cuda_ceiling_free(struct cuda_device *d);
 
 /* Members of the backend's table. */

@@ -9,7 +9,6 @@
  */
 #include "gate/device/cuda_device.cuh"
 
-#include <cuda.h>
 #include <dlfcn.h>
 #include <string.h>
 

@@ -14,7 +14,6 @@
  * the same.
  */
 #include "gate/device/cuda_device.cuh"
-#include "gate/device/cuda_driver.cuh"
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -22,6 +21,20 @@
 #include <string.h>
 
 #define KERNELS_MAX 64 /* different ones in one replay */
+
+/* What is asked of the driver about kernel nodes. */
+struct driver {
+    CUresult (*node)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v2 *);
+    CUresult (*add)(CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
+                    const CUDA_KERNEL_NODE_PARAMS_v2 *);
+    CUresult (*copy_settings)(CUgraphNode, CUgraphNode);
+    CUresult (*function)(CUfunction *, CUkernel);
+    CUresult (*name)(const char **, CUfunction);
+    CUresult (*attribute)(int *, CUfunction_attribute, CUfunction);
+    CUresult (*parameter)(CUfunction, size_t, size_t *, size_t *);
+    CUresult (*setting)(CUgraphNode, CUlaunchAttributeID, CUlaunchAttributeValue *);
+    CUresult (*pointer)(void *, CUpointer_attribute, CUdeviceptr);
+};
 
 /* The kernels found so far. */
 struct kernel_list {
@@ -31,8 +44,8 @@ struct kernel_list {
     uint64_t sequence, order;
 };
 
-/* The driver is loaded since the runtime uses it. */
-bool cuda_driver_load(struct cuda_driver *d)
+/* False: this driver has not all of it. It is loaded since the runtime uses it. */
+static bool load_driver(struct driver *d)
 {
     void *const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     return library && driver_symbol(library, "cuGraphKernelNodeGetParams_v2", &d->node) &&
@@ -46,8 +59,9 @@ bool cuda_driver_load(struct cuda_driver *d)
            driver_symbol(library, "cuPointerGetAttribute", &d->pointer);
 }
 
-bool cuda_driver_node(const struct cuda_driver *d, cudaGraphNode_t node,
-                      CUDA_KERNEL_NODE_PARAMS_v2 *p)
+/* What a kernel node launches, `func` filled in. */
+static bool look_at_node(const struct driver *d, cudaGraphNode_t node,
+                         CUDA_KERNEL_NODE_PARAMS_v2 *p)
 {
     memset(p, 0, sizeof(*p));
     return d->node((CUgraphNode)node, p) == CUDA_SUCCESS &&
@@ -55,7 +69,7 @@ bool cuda_driver_node(const struct cuda_driver *d, cudaGraphNode_t node,
 }
 
 /* The arguments of a launch, by value: that of a pointer is where it points to. */
-static bool mix_parameters(const struct cuda_driver *d, const CUDA_KERNEL_NODE_PARAMS_v2 *p,
+static bool mix_parameters(const struct driver *d, const CUDA_KERNEL_NODE_PARAMS_v2 *p,
                            uint64_t *hash)
 {
     size_t offset, bytes;
@@ -68,7 +82,7 @@ static bool mix_parameters(const struct cuda_driver *d, const CUDA_KERNEL_NODE_P
 }
 
 /* How the blocks of a launch belong together, as far as the driver tells. */
-static void mix_settings(const struct cuda_driver *d, CUgraphNode node, uint64_t *hash)
+static void mix_settings(const struct driver *d, CUgraphNode node, uint64_t *hash)
 {
     CUlaunchAttributeValue value;
     memset(&value, 0, sizeof(value));
@@ -79,7 +93,7 @@ static void mix_settings(const struct cuda_driver *d, CUgraphNode node, uint64_t
         *hash = seed_hash(*hash, &value.cooperative, sizeof(value.cooperative));
 }
 
-static bool ask(const struct cuda_driver *d, CUfunction_attribute what, CUfunction function,
+static bool ask(const struct driver *d, CUfunction_attribute what, CUfunction function,
                 unsigned *value)
 {
     int number = 0;
@@ -89,7 +103,7 @@ static bool ask(const struct cuda_driver *d, CUfunction_attribute what, CUfuncti
     return true;
 }
 
-static bool describe(const struct cuda_driver *d, const CUDA_KERNEL_NODE_PARAMS_v2 *p,
+static bool describe(const struct driver *d, const CUDA_KERNEL_NODE_PARAMS_v2 *p,
                      struct device_kernel *k)
 {
     const struct device_kernel shape = {.grid = {p->gridDimX, p->gridDimY, p->gridDimZ},
@@ -113,7 +127,7 @@ static bool is_same_launch(const CUDA_KERNEL_NODE_PARAMS_v2 *a, const CUDA_KERNE
 }
 
 /* Where in the list the launch's kernel is, behind the others if it is new; KERNELS_MAX: none. */
-static size_t place_of(const struct cuda_driver *d, const CUDA_KERNEL_NODE_PARAMS_v2 *p,
+static size_t place_of(const struct driver *d, const CUDA_KERNEL_NODE_PARAMS_v2 *p,
                        struct kernel_list *list)
 {
     for (size_t i = 0; i < list->n; i++)
@@ -125,10 +139,10 @@ static size_t place_of(const struct cuda_driver *d, const CUDA_KERNEL_NODE_PARAM
     return list->n++;
 }
 
-static bool add_node(const struct cuda_driver *d, cudaGraphNode_t node, struct kernel_list *list)
+static bool add_node(const struct driver *d, cudaGraphNode_t node, struct kernel_list *list)
 {
     CUDA_KERNEL_NODE_PARAMS_v2 p;
-    if (!cuda_driver_node(d, node, &p))
+    if (!look_at_node(d, node, &p))
         return false;
     const size_t place = place_of(d, &p, list);
     list->sequence = seed_hash(list->sequence, &place, sizeof(place));
@@ -169,7 +183,7 @@ static bool add_other(cudaGraphNode_t node, cudaGraphNodeType type, uint64_t *se
     }
 }
 
-static bool add_nodes(const struct cuda_driver *d, const cudaGraphNode_t *nodes, size_t n,
+static bool add_nodes(const struct driver *d, const cudaGraphNode_t *nodes, size_t n,
                       struct kernel_list *list)
 {
     for (size_t i = 0; i < n; i++) {
@@ -220,7 +234,7 @@ static bool mix_edges(cudaGraph_t graph, const cudaGraphNode_t *nodes, size_t n,
 #endif
 }
 
-static bool add_graph(const struct cuda_driver *d, cudaGraph_t graph, struct kernel_list *list)
+static bool add_graph(const struct driver *d, cudaGraph_t graph, struct kernel_list *list)
 {
     size_t n = 0;
     if (cudaGraphGetNodes(graph, NULL, &n) != cudaSuccess || n == 0)
@@ -235,10 +249,10 @@ static bool add_graph(const struct cuda_driver *d, cudaGraph_t graph, struct ker
 struct device_kernels cuda_kernels_of(cudaGraph_t graph)
 {
     struct device_kernels kernels = {};
-    struct cuda_driver driver;
+    struct driver driver;
     struct kernel_list *const list = (struct kernel_list *)xcalloc(1, sizeof(*list));
     list->sequence = list->order = SEED_HASH;
-    if (cuda_driver_load(&driver) && add_graph(&driver, graph, list)) {
+    if (load_driver(&driver) && add_graph(&driver, graph, list)) {
         kernels.list = list->kernel; /* its first member: freeing it frees the list */
         kernels.n = list->n;
         kernels.sequence = list->sequence;
@@ -249,3 +263,331 @@ struct device_kernels cuda_kernels_of(cudaGraph_t graph)
     free(list);
     return kernels;
 }
+
+/* ---- what each launch is made of, and a graph with some nodes of another ----
+ *
+ * Launches that use one stream make a chain. Two of them correspond where each launch has the same
+ * number of nodes, of the same types, that wait for each other in the same way. A kernel may take
+ * the place of another whose arguments have the same sizes. What they mean is not known, so what a
+ * graph with a transplanted node computes must be looked at.
+ */
+
+#if CUDART_VERSION >= 13000
+#define NEXT_NODES cudaGraphNodeGetDependentNodes
+#define ADD_EDGES cudaGraphAddDependencies
+#else
+#define NEXT_NODES cudaGraphNodeGetDependentNodes_v2
+#define ADD_EDGES cudaGraphAddDependencies_v2
+#endif
+
+enum { OWN_MAX = 8 /* allocations */ };
+
+#ifdef GRAPH_EDGES
+
+/* The nodes of a graph in the order in which they run, and what each waits for. */
+struct chain {
+    cudaGraphNode_t *node;
+    cudaGraphEdgeData *edge; /* into it */
+    unsigned n;
+};
+
+static void release(struct chain *c)
+{
+    free(c->node);
+    free(c->edge);
+}
+
+static enum gate_status not_a_chain(struct gate_error *err)
+{
+    return gate_fail(err, GATE_USAGE, "the nodes of a launch do not run one after the other");
+}
+
+static enum gate_status walk(cudaGraph_t graph, struct chain *c, size_t count,
+                             struct gate_error *err)
+{
+    size_t n = 1;
+    if (cudaGraphGetRootNodes(graph, NULL, &n) != cudaSuccess || n != 1)
+        return not_a_chain(err);
+    CUDA_TRY(cudaGraphGetRootNodes(graph, c->node, &n), err);
+    for (c->n = 1; c->n < count; c->n++) {
+        cudaGraphNode_t next[2];
+        cudaGraphEdgeData edge[2];
+        n = 2;
+        CUDA_TRY(NEXT_NODES(c->node[c->n - 1], next, edge, &n), err);
+        if (n != 1)
+            return not_a_chain(err);
+        c->node[c->n] = next[0];
+        c->edge[c->n] = edge[0];
+    }
+    return GATE_OK;
+}
+
+/* To be released in any case. *each: the nodes of a launch. */
+static enum gate_status chain_of(cudaGraph_t graph, unsigned launches, struct chain *c,
+                                 unsigned *each, struct gate_error *err)
+{
+    size_t count = 0;
+    CUDA_TRY(cudaGraphGetNodes(graph, NULL, &count), err);
+    if (launches == 0 || count == 0 || count % launches != 0)
+        return gate_fail(err, GATE_USAGE, "not all launches have the same number of nodes");
+    *each = (unsigned)(count / launches);
+    if (*each > DEVICE_NODES_MAX)
+        return gate_fail(err, GATE_USAGE, "a launch has %u nodes, and %d are the most", *each,
+                         DEVICE_NODES_MAX);
+    c->node = (cudaGraphNode_t *)xcalloc(count, sizeof(*c->node));
+    c->edge = (cudaGraphEdgeData *)xcalloc(count, sizeof(*c->edge));
+    return walk(graph, c, count, err);
+}
+
+static enum gate_status driver_of(struct driver *driver, struct gate_error *err)
+{
+    return load_driver(driver)
+               ? GATE_OK
+               : gate_fail(err, GATE_USAGE, "this driver does not tell what kernels a launch has");
+}
+
+/* ---- names ---- */
+
+static enum gate_status name_node(const struct driver *d, cudaGraphNode_t node,
+                                  struct device_nodes *out, struct gate_error *err)
+{
+    CUDA_KERNEL_NODE_PARAMS_v2 p;
+    cudaGraphNodeType type;
+    const char *name = NULL;
+    CUDA_TRY(cudaGraphNodeGetType(node, &type), err);
+    const bool is_kernel = type == cudaGraphNodeTypeKernel;
+    if (is_kernel && (!look_at_node(d, node, &p) || d->name(&name, p.func) != CUDA_SUCCESS))
+        return gate_fail(err, GATE_USAGE, "the driver does not name a kernel of the launch");
+    out->name[out->n] = is_kernel                         ? name
+                        : type == cudaGraphNodeTypeMemset ? "fill"
+                        : type == cudaGraphNodeTypeMemcpy ? "copy"
+                                                          : "other work";
+    out->is_kernel[out->n++] = is_kernel;
+    return GATE_OK;
+}
+
+enum gate_status cuda_nodes_of(cudaGraph_t graph, unsigned launches, struct device_nodes *out,
+                               struct gate_error *err)
+{
+    struct driver driver;
+    struct chain c = {};
+    unsigned each = 0;
+    enum gate_status status = driver_of(&driver, err);
+    if (status == GATE_OK)
+        status = chain_of(graph, launches, &c, &each, err);
+    for (unsigned i = 0; i < each && status == GATE_OK; i++)
+        status = name_node(&driver, c.node[i], out, err);
+    release(&c);
+    return status;
+}
+
+/* ---- do two nodes fit? ---- */
+
+static bool is_shared(const struct device_transplant *t, uint64_t address)
+{
+    for (unsigned i = 0; i < t->n_shared; i++)
+        if (address - (uint64_t)(uintptr_t)t->shared[i].data < t->shared[i].bytes)
+            return true;
+    return false;
+}
+
+/* Allocations of the library's own that a node's arguments point into. */
+struct own_memory {
+    CUdeviceptr base[OWN_MAX];
+    unsigned n;
+};
+
+static void note_address(const struct driver *d, const struct device_transplant *t,
+                         uint64_t address, struct own_memory *own)
+{
+    CUdeviceptr base = 0;
+    if (is_shared(t, address) || own->n == OWN_MAX ||
+        d->pointer(&base, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address) != CUDA_SUCCESS || !base)
+        return;
+    for (unsigned i = 0; i < own->n; i++)
+        if (own->base[i] == base)
+            return;
+    own->base[own->n++] = base;
+}
+
+/* A struct that is an argument may have pointers in it: each aligned word may be one. */
+static void look_at_kernel(const struct driver *d, const struct device_transplant *t,
+                           const CUDA_KERNEL_NODE_PARAMS_v2 *p, struct own_memory *own)
+{
+    size_t offset, bytes;
+    uint64_t word;
+    for (size_t i = 0; d->parameter(p->func, i, &offset, &bytes) == CUDA_SUCCESS; i++)
+        for (size_t at = 0; at + sizeof(word) <= bytes; at += sizeof(word)) {
+            memcpy(&word, (const char *)p->kernelParams[i] + at, sizeof(word));
+            note_address(d, t, word, own);
+        }
+}
+
+static struct own_memory own_memory_of(const struct driver *d, const struct device_transplant *t,
+                                       cudaGraphNode_t node)
+{
+    struct own_memory own = {};
+    CUDA_KERNEL_NODE_PARAMS_v2 p;
+    cudaGraphNodeType type;
+    cudaMemsetParams fill;
+    if (cudaGraphNodeGetType(node, &type) != cudaSuccess)
+        return own;
+    if (type == cudaGraphNodeTypeKernel && look_at_node(d, node, &p) && p.kernelParams)
+        look_at_kernel(d, t, &p, &own);
+    if (type == cudaGraphNodeTypeMemset && cudaGraphMemsetNodeGetParams(node, &fill) == cudaSuccess)
+        note_address(d, t, (uint64_t)(uintptr_t)fill.dst, &own);
+    return own;
+}
+
+static bool have_common(const struct own_memory *a, const struct own_memory *b)
+{
+    for (unsigned i = 0; i < a->n; i++)
+        for (unsigned k = 0; k < b->n; k++)
+            if (a->base[i] == b->base[k])
+                return true;
+    return false;
+}
+
+/* Does a node get or give what it computes through memory that the other library knows nothing of?
+ * Scratch of one node alone goes with it. */
+static bool uses_private(const struct driver *d, const struct device_transplant *t,
+                         const struct chain *c, unsigned each)
+{
+    const struct own_memory mine = own_memory_of(d, t, c->node[t->node]);
+    if (mine.n == OWN_MAX) /* there may be more */
+        return true;
+    for (unsigned i = 0; i < each && mine.n > 0; i++) {
+        const struct own_memory other = own_memory_of(d, t, c->node[i]);
+        if (i != t->node && have_common(&mine, &other))
+            return true;
+    }
+    return false;
+}
+
+static enum gate_status check_arguments(const struct driver *d, const CUDA_KERNEL_NODE_PARAMS_v2 *a,
+                                        const CUDA_KERNEL_NODE_PARAMS_v2 *b, struct gate_error *err)
+{
+    size_t offset, bytes = 0, others = 0;
+    for (size_t i = 0;; i++) {
+        const bool more = d->parameter(a->func, i, &offset, &bytes) == CUDA_SUCCESS;
+        const bool other = d->parameter(b->func, i, &offset, &others) == CUDA_SUCCESS;
+        if (!more && !other)
+            return i > 0 && (!a->kernelParams || !b->kernelParams)
+                       ? gate_fail(err, GATE_USAGE, "the driver does not tell its arguments")
+                       : GATE_OK;
+        if (more != other)
+            return gate_fail(err, GATE_USAGE, "the two kernels take unequal numbers of arguments");
+        if (bytes != others)
+            return gate_fail(err, GATE_USAGE,
+                             "argument %zu of the two kernels is of %zu and %zu bytes", i + 1,
+                             bytes, others);
+    }
+}
+
+/* Of the first launch, which stands for all. */
+static enum gate_status check_fit(const struct driver *d, const struct device_transplant *t,
+                                  const struct chain *into, const struct chain *from, unsigned each,
+                                  struct gate_error *err)
+{
+    CUDA_KERNEL_NODE_PARAMS_v2 a, b;
+    if (into->n != from->n || t->node >= each)
+        return gate_fail(err, GATE_USAGE, "the two sides have unequal numbers of nodes");
+    if (memcmp(into->edge, from->edge, into->n * sizeof(*into->edge)) != 0)
+        return gate_fail(err, GATE_USAGE, "the nodes wait for each other in another way");
+    if (!look_at_node(d, into->node[t->node], &a) || !look_at_node(d, from->node[t->node], &b))
+        return gate_fail(err, GATE_USAGE, "it is no kernel that the driver tells of");
+    TRY(check_arguments(d, &a, &b, err));
+    if (uses_private(d, t, into, each) || uses_private(d, t, from, each))
+        return gate_fail(err, GATE_USAGE,
+                         "it shares memory of its library's own with other nodes of the launch");
+    return GATE_OK;
+}
+
+/* ---- the graph ---- */
+
+static enum gate_status driver_failed(struct gate_error *err, CUresult result, const char *what)
+{
+    return gate_fail(err, GATE_USAGE, "%s failed with CUDA driver error %d", what, (int)result);
+}
+
+/* In `graph`, a clone of the one that `into` is of. */
+static enum gate_status replace(const struct driver *d, cudaGraph_t graph, const struct chain *into,
+                                const struct chain *from, unsigned at, struct gate_error *err)
+{
+    CUDA_KERNEL_NODE_PARAMS_v2 p;
+    CUgraphNode added;
+    cudaGraphNode_t old, beside;
+    if (!look_at_node(d, from->node[at], &p))
+        return gate_fail(err, GATE_USAGE, "it is no kernel that the driver tells of");
+    CUDA_TRY(cudaGraphNodeFindInClone(&old, into->node[at], graph), err);
+    CUDA_TRY(cudaGraphDestroyNode(old), err);
+    CUresult result = d->add(&added, (CUgraph)graph, NULL, 0, &p);
+    if (result != CUDA_SUCCESS)
+        return driver_failed(err, result, "cuGraphAddKernelNode");
+    result = d->copy_settings(added, (CUgraphNode)from->node[at]);
+    if (result != CUDA_SUCCESS)
+        return driver_failed(err, result, "cuGraphKernelNodeCopyAttributes");
+    const cudaGraphNode_t node = (cudaGraphNode_t)added;
+    if (at > 0) {
+        CUDA_TRY(cudaGraphNodeFindInClone(&beside, into->node[at - 1], graph), err);
+        CUDA_TRY(ADD_EDGES(graph, &beside, &node, &into->edge[at], 1), err);
+    }
+    if (at + 1 < into->n) {
+        CUDA_TRY(cudaGraphNodeFindInClone(&beside, into->node[at + 1], graph), err);
+        CUDA_TRY(ADD_EDGES(graph, &node, &beside, &into->edge[at + 1], 1), err);
+    }
+    return GATE_OK;
+}
+
+static enum gate_status transplant(const struct device_transplant *t, cudaGraph_t into_graph,
+                                   const struct chain *into, const struct chain *from,
+                                   unsigned each, cudaGraph_t *graph, struct gate_error *err)
+{
+    struct driver driver;
+    TRY(driver_of(&driver, err));
+    TRY(check_fit(&driver, t, into, from, each, err));
+    CUDA_TRY(cudaGraphClone(graph, into_graph), err);
+    for (unsigned at = t->node; at < into->n; at += each)
+        TRY(replace(&driver, *graph, into, from, at, err));
+    return GATE_OK;
+}
+
+enum gate_status cuda_transplant(const struct device_transplant *t, cudaGraph_t into,
+                                 cudaGraph_t from, cudaGraph_t *graph, struct gate_error *err)
+{
+    struct chain a = {}, b = {};
+    unsigned each = 0, others = 0;
+    enum gate_status status = chain_of(into, t->launches, &a, &each, err);
+    if (status == GATE_OK)
+        status = chain_of(from, t->launches, &b, &others, err);
+    if (status == GATE_OK)
+        status = transplant(t, into, &a, &b, each, graph, err);
+    release(&a);
+    release(&b);
+    return status;
+}
+
+#else
+
+static enum gate_status too_old(struct gate_error *err)
+{
+    return gate_fail(err, GATE_USAGE,
+                     "the gate was built by a CUDA before 12.3, which does not "
+                     "tell how nodes wait for each other");
+}
+
+enum gate_status cuda_nodes_of(cudaGraph_t graph, unsigned launches, struct device_nodes *out,
+                               struct gate_error *err)
+{
+    (void)graph, (void)launches, (void)out;
+    return too_old(err);
+}
+
+enum gate_status cuda_transplant(const struct device_transplant *t, cudaGraph_t into,
+                                 cudaGraph_t from, cudaGraph_t *graph, struct gate_error *err)
+{
+    (void)t, (void)into, (void)from, (void)graph;
+    return too_old(err);
+}
+
+#endif

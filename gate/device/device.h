@@ -47,6 +47,7 @@ struct device_info {
     int64_t power_limit_mw;   /* 0: not known */
     int64_t sm_clock_max_mhz; /* 0: not known */
     struct device_peaks peaks;
+    bool users_checked;        /* the driver lists the processes on it, of which none is another */
     bool launch_order_checked; /* a recording shows whether its launches overlap (serial.h) */
 };
 

@@ -3,9 +3,8 @@
  * device_cuda.cu: the CUDA backend of device.h: opening a GPU, memory, and the table.
  *
  * Its other parts, by idea: cuda_error, cuda_fill, cuda_compare, cuda_hash, cuda_guard,
- * cuda_replay, cuda_capture, cuda_kernels, cuda_nodes and cuda_serial (launches and graphs),
- * cuda_time (what makes a time trustworthy), cuda_cold (sweeps), cuda_control, cuda_ceiling,
- * cuda_peaks, cuda_users and nvml.
+ * cuda_replay, cuda_capture and cuda_kernels (launches and graphs), cuda_time (what makes a time
+ * trustworthy, and sweeps), cuda_control, cuda_ceiling, cuda_peaks and nvml.
  */
 #include "gate/device/cuda_device.cuh"
 
@@ -270,20 +269,13 @@ static void list_users(const struct cuda_device *d, struct listed *out)
 static enum gate_status describe_versions(struct cuda_device *d, struct gate_error *err)
 {
     struct device_info *info = &d->base.info;
-    struct nvml_facts facts = {};
     int runtime, driver;
     CUDA_TRY(cudaRuntimeGetVersion(&runtime), err);
     CUDA_TRY(cudaDriverGetVersion(&driver), err);
-    if (d->nvml)
-        nvml_read_facts(d->nvml, &facts);
     snprintf(info->runtime, sizeof(info->runtime), "%d.%d", runtime / 1000, runtime % 1000 / 10);
-    if (facts.driver[0])
-        snprintf(info->driver, sizeof(info->driver), "%s", facts.driver);
-    else
-        snprintf(info->driver, sizeof(info->driver), "CUDA %d.%d", driver / 1000,
-                 driver % 1000 / 10);
-    info->power_limit_mw = facts.power_limit_mw;
-    info->sm_clock_max_mhz = facts.sm_clock_max_mhz;
+    snprintf(info->driver, sizeof(info->driver), "CUDA %d.%d", driver / 1000, driver % 1000 / 10);
+    if (d->nvml)
+        nvml_describe(d->nvml, info);
     info->launch_order_checked = cuda_serial_is_told();
     return GATE_OK;
 }
@@ -359,6 +351,7 @@ static enum gate_status open_device(struct cuda_device *d, int ordinal, struct g
     CUDA_TRY(cudaStreamSynchronize(d->stream), err);
     list_users(d, &now);
     d->listed_as = cuda_users_self(before.pids, before.n, now.pids, now.n, getpid());
+    d->base.info.users_checked = cuda_users_are_known(now.pids, now.n, getpid());
     return GATE_OK;
 }
 

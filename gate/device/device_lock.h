@@ -6,7 +6,7 @@
  * locked by flock(), so it ends with its holder however that ends. It lies in /run/lock, else in
  * /dev/shm, whatever TMPDIR is: batch systems give each job a TMPDIR of its own. GATE_LOCKS names
  * another folder. What a process of another container does is reported by the driver
- * (cuda_users.h).
+ * (nvml.h).
  */
 #ifndef GATE_DEVICE_DEVICE_LOCK_H
 #define GATE_DEVICE_DEVICE_LOCK_H

@@ -83,15 +83,6 @@ static struct region *find(const void *begin)
     return NULL;
 }
 
-/* The pages that a piece lies in. */
-static bool open_piece(char *piece, size_t bytes)
-{
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t begin = (uintptr_t)piece / page * page;
-    uintptr_t end = ((uintptr_t)piece + bytes + page - 1) / page * page;
-    return !mprotect((void *)begin, end - begin, PROT_READ | PROT_WRITE);
-}
-
 enum gate_status host_alloc_apart(struct device *d, const struct device_pieces *pieces,
                                   const char *name, struct device_memory *out,
                                   struct gate_error *err)
@@ -110,8 +101,11 @@ enum gate_status host_alloc_apart(struct device *d, const struct device_pieces *
         return gate_fail(err, GATE_ENVIRONMENT, "the host has no %zu GiB of addresses in one piece",
                          size >> 30);
     bool open = true;
-    for (size_t i = 0; i < pieces->n && open; i++)
-        open = open_piece(all + FENCE + i * pieces->stride, pieces->bytes);
+    for (size_t i = 0; i < pieces->n && open; i++) {
+        size_t begin = i * pieces->stride / page * page;
+        size_t end = (i * pieces->stride + pieces->bytes + page - 1) / page * page;
+        open = !mprotect(all + FENCE + begin, end - begin, PROT_READ | PROT_WRITE);
+    }
     if (!open) {
         munmap(all, size + 2 * FENCE);
         return gate_fail(err, GATE_ENVIRONMENT, "the host has no %zu bytes of memory left",

@@ -15,19 +15,13 @@
 
 struct nvml;
 
-struct nvml_facts {
-    char driver[64];          /* "580.159.03"; "" when not known */
-    int64_t power_limit_mw;   /* the limit in force */
-    int64_t sm_clock_max_mhz; /* the highest SM clock */
-};
-
 /* Opens the GPU at a PCI address such as "0000:3b:00.0". NULL when the library or the GPU is not
  * there; the caller owns the result. */
 struct nvml *nvml_open(const char *pci_bus_id);
-struct nvml *nvml_open_uuid(const char *uuid); /* the same by "GPU-..." */
-void nvml_close(struct nvml *n);               /* NULL is fine */
+void nvml_close(struct nvml *n); /* NULL is fine */
 
-void nvml_read_facts(const struct nvml *n, struct nvml_facts *out);
+/* The driver, the power limit in force and the highest SM clock; what is not known stays. */
+void nvml_describe(const struct nvml *n, struct device_info *out);
 /* Since the driver was loaded. */
 struct device_throttle nvml_read_throttle(const struct nvml *n);
 /* The power is the board's, as the driver averages it. */
@@ -44,7 +38,7 @@ size_t nvml_memory_of(const struct nvml *n, pid_t pid);
 /* A function of a library that is open, by its name; false: it has none. */
 bool driver_symbol(void *library, const char *name, void *function);
 
-/* ---- cuda_users.c: which of the processes that the driver lists really computes on a GPU ----
+/* ---- which of the processes that the driver lists really computes on a GPU ----
  *
  * NVML keeps entries of processes that ended long ago, and in a container it names processes of
  * the host by numbers that here belong to another process or to none. An entry is believed only
@@ -74,9 +68,6 @@ bool cuda_users_find(const char *proc_root, const pid_t *pids, size_t n, pid_t s
  * means nothing.
  */
 bool cuda_users_are_known(const pid_t *pids, size_t n, pid_t self);
-
-/* The same of the GPU with this uuid ("GPU-..."), by asking NVML. */
-bool cuda_users_checked(const char *uuid);
 
 /*
  * By what number the driver lists this very process: `self` where its list names that, else the one

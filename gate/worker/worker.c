@@ -159,7 +159,7 @@ static void send_greeting(struct worker *w)
                                         .absent = absent,
                                         .n_absent = w->n_absent};
     if (info->kg.kind == KG_DEVICE_CUDA) {
-        greeting.users_checked = cuda_users_checked(info->uuid) ? YES : NO;
+        greeting.users_checked = info->users_checked ? YES : NO;
         greeting.launch_order_checked = info->launch_order_checked ? YES : NO;
     }
     for (unsigned i = 0; i < w->n_libraries; i++)

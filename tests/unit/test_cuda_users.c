@@ -45,46 +45,28 @@ static void add_open_file(int pid, int fd, const char *target)
     assert_int_equal(symlink(target, path_of(pid, leaf)), 0);
 }
 
-TEST_WITHIN(user_holds_a_device_file, unit_enter_folder, unit_leave_folder)
+TEST_WITHIN(a_user_is_alive_and_holds_a_device_file, unit_enter_folder, unit_leave_folder)
 {
-    add_process(10, "python3", 'R');
-    add_open_file(10, 0, "/dev/null");
-    add_open_file(10, 1, "socket:[4711]");
-    add_open_file(10, 7, "/dev/nvidia-uvm");
-    assert_true(cuda_user_is_alive(unit_folder, 10));
-}
-
-TEST_WITHIN(any_numbered_device_counts, unit_enter_folder, unit_leave_folder)
-{
-    add_process(10, "train", 'S');
-    add_open_file(10, 3, "/dev/nvidia3");
-    assert_true(cuda_user_is_alive(unit_folder, 10));
-}
-
-TEST_WITHIN(other_files_do_not_count, unit_enter_folder, unit_leave_folder)
-{
-    add_process(10, "bash", 'S');
-    add_open_file(10, 0, "/dev/null");
-    add_open_file(10, 1, "/srv/dev/nvidia0");
-    add_open_file(10, 2, "/dev/nvme0");
-    assert_false(cuda_user_is_alive(unit_folder, 10));
-}
-
-TEST_WITHIN(number_of_nobody_does_not_count, unit_enter_folder, unit_leave_folder)
-{
-    assert_false(cuda_user_is_alive(unit_folder, 10));
-    assert_false(cuda_user_is_alive(unit_folder, 0));
-    assert_false(cuda_user_is_alive(unit_folder, -1));
-}
-
-TEST_WITHIN(zombie_does_not_count, unit_enter_folder, unit_leave_folder)
-{
-    add_process(10, "a) S (b", 'Z');
-    add_open_file(10, 3, "/dev/nvidia0");
-    assert_false(cuda_user_is_alive(unit_folder, 10));
-    add_process(11, "Z) Z (Z", 'S');
-    add_open_file(11, 3, "/dev/nvidia0");
-    assert_true(cuda_user_is_alive(unit_folder, 11));
+    static const struct {
+        const char *name;
+        char state;
+        const char *files[3];
+        bool is_user;
+    } cases[] = {
+        {"python3", 'R', {"/dev/null", "socket:[4711]", "/dev/nvidia-uvm"}, true},
+        {"train", 'S', {"/dev/nvidia3"}, true}, /* whatever its number */
+        {"bash", 'S', {"/dev/null", "/srv/dev/nvidia0", "/dev/nvme0"}, false},
+        {"a) S (b", 'Z', {"/dev/nvidia0"}, false}, /* a zombie */
+        {"Z) Z (Z", 'S', {"/dev/nvidia0"}, true},
+    };
+    for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++) {
+        add_process(10 + i, cases[i].name, cases[i].state);
+        for (int fd = 0; fd < 3 && cases[i].files[fd]; fd++)
+            add_open_file(10 + i, fd, cases[i].files[fd]);
+        assert_int_equal(cuda_user_is_alive(unit_folder, 10 + i), cases[i].is_user);
+    }
+    for (int nobody = -1; nobody < 10; nobody++)
+        assert_false(cuda_user_is_alive(unit_folder, nobody));
 }
 
 /* A loop of links stands for a folder that may not be read: unlike a mode it also stops root. */
@@ -140,7 +122,6 @@ TEST(list_is_known_by_oneself)
     assert_true(cuda_users_are_known(pids, 3, 9));
     assert_false(cuda_users_are_known(pids, 2, 9));
     assert_false(cuda_users_are_known(NULL, 0, 9));
-    assert_false(cuda_users_checked("GPU-00000000-0000-0000-0000-000000000000"));
 }
 
 TEST(the_new_one_is_oneself)

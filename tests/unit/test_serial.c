@@ -2,140 +2,76 @@
 /*
  * test_serial.c: which recorded graphs are launches one after the other.
  */
-#include <stdlib.h>
+#include <string.h>
 
 #include "gate/device/serial.h"
 #include "tests/unit/unit.h"
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
+/* Nodes are digits; an edge is a pair of them, with a '!' where it is an early one; the last nodes
+ * of each launch end with a '|'. */
+static const struct {
+    const char *edges, *last;
+    uint32_t nodes;
+    enum serial expected;
+    unsigned at; /* the launch at fault */
+} cases[] = {
+    {"20 03 31", "2|3|1|", 4, SERIAL, 0}, /* a chain */
+    {"20 03 31", "2|31|", 4, SERIAL, 0},
+    /* 0 forks to 1 and 2, which 3 joins; so do 4 to 7. */
+    {"01 02 13 23 34 45 46 57 67", "3|7|", 8, SERIAL, 0},
+    /* Launches of one node on a stream of their own, 1, 3 and 5, joined by 0, 2 and 4: as it should
+     * be, and where the third waits for the end of the first alone. */
+    {"10 03 32 02 25 54 24", "0|2|4|", 6, SERIAL, 0},
+    {"10 03 32 02 05 54 24", "0|2|4|", 6, SERIAL_OVERLAPS, 2},
+    /* 1 waits for nothing, and 2 joins it to 0. */
+    {"02 12", "0|2|", 3, SERIAL_OVERLAPS, 1},
+    /* 1 is of the first launch, but only the second one waits for it. */
+    {"01 02 23 14 34", "2|4|", 5, SERIAL_OVERLAPS, 1},
+    /* Of several last nodes all are waited for. */
+    {"02 12 03 13", "01|23|", 4, SERIAL, 0},
+    {"02 12 03", "01|23|", 4, SERIAL_OVERLAPS, 1},
+    {"02 12 03 03", "01|23|", 4, SERIAL_OVERLAPS, 1},
+    /* A stream that has been joined stays among the last nodes, and may do so for ever. */
+    {"01 02 12", "0|01|012|", 3, SERIAL, 0},
+    {"01", "0|0|1|", 2, SERIAL_NOTHING, 1},
+    {"01", "|001|", 2, SERIAL_NOTHING, 0},
+    /* What comes after all launches, as the gate's own delay, must wait for the last one. */
+    {"01 12", "0|1|", 3, SERIAL, 0},
+    {"01 02", "0|1|", 3, SERIAL_OVERLAPS, 2},
+    /* An early edge may not lead to another launch. */
+    {"01! 12 23!", "1|3|", 4, SERIAL, 0},
+    {"23! 01 12!", "1|3|", 4, SERIAL_EARLY, 1},
+    {"23! 01 12!", "0|1|2|3|", 4, SERIAL_EARLY, 2},
+    {"12! 01 23!", "0|1|2|3|", 4, SERIAL_EARLY, 2},
+    /* What is no graph. */
+    {"01 12 21", "0|2|", 3, SERIAL_ODD, 1},
+    {"01 91", "0|2|", 3, SERIAL_ODD, 0},
+    {"01 09", "0|2|", 3, SERIAL_ODD, 0},
+    {"01 12 21", "0|3|", 3, SERIAL_ODD, 0},
+};
 
-/* Edges, last nodes and where those of each launch end, as arrays; `at` is the launch at fault. */
-#define ASSERT_FOUND(expected, at, nodes, edges, last, ends)                                       \
-    do {                                                                                           \
-        unsigned launch_ = 0;                                                                      \
-        const struct serial_graph g_ = {nodes, edges, COUNT(edges), COUNT(ends), last, ends};      \
-        assert_int_equal(serial_check(&g_, &launch_), expected);                                   \
-        if ((expected) != SERIAL)                                                                  \
-            assert_int_equal(launch_, at);                                                         \
-    } while (0)
-
-TEST(a_chain_is_serial)
+TEST(graphs)
 {
-    static const struct serial_edge edges[] = {{2, 0, 0}, {0, 3, 0}, {3, 1, 0}};
-    static const uint32_t last[] = {2, 3, 1};
-    static const size_t each[] = {1, 2, 3}, in_two[] = {1, 3};
-    ASSERT_FOUND(SERIAL, 0, 4, edges, last, each);
-    ASSERT_FOUND(SERIAL, 0, 4, edges, last, in_two);
-}
-
-/* 0 forks to 1 and 2, which 3 joins; so do 4 to 7. */
-TEST(what_forks_and_joins_within_a_launch_is_right)
-{
-    static const struct serial_edge edges[] = {{0, 1, 0}, {0, 2, 0}, {1, 3, 0},
-                                               {2, 3, 0}, {3, 4, 0}, {4, 5, 0},
-                                               {4, 6, 0}, {5, 7, 0}, {6, 7, 0}};
-    static const uint32_t last[] = {3, 7};
-    static const size_t ends[] = {1, 2};
-    ASSERT_FOUND(SERIAL, 0, 8, edges, last, ends);
-}
-
-/* Launches of one node on a stream of their own, 1, 3 and 5, joined by 0, 2 and 4: as it should be,
- * and where the third waits for the end of the first alone. */
-TEST(a_stream_that_waits_for_an_older_event_overlaps)
-{
-    static const struct serial_edge right[] = {{1, 0, 0}, {0, 3, 0}, {3, 2, 0}, {0, 2, 0},
-                                               {2, 5, 0}, {5, 4, 0}, {2, 4, 0}};
-    static const struct serial_edge older[] = {{1, 0, 0}, {0, 3, 0}, {3, 2, 0}, {0, 2, 0},
-                                               {0, 5, 0}, {5, 4, 0}, {2, 4, 0}};
-    static const uint32_t last[] = {0, 2, 4};
-    static const size_t ends[] = {1, 2, 3};
-    ASSERT_FOUND(SERIAL, 0, 6, right, last, ends);
-    ASSERT_FOUND(SERIAL_OVERLAPS, 2, 6, older, last, ends);
-}
-
-/* 1 waits for nothing, and 2 joins it to 0. */
-TEST(a_stream_that_waits_for_nothing_overlaps)
-{
-    static const struct serial_edge edges[] = {{0, 2, 0}, {1, 2, 0}};
-    static const uint32_t last[] = {0, 2};
-    static const size_t ends[] = {1, 2};
-    ASSERT_FOUND(SERIAL_OVERLAPS, 1, 3, edges, last, ends);
-}
-
-/* 1 is of the first launch, but only the second one waits for it. */
-TEST(work_that_is_joined_a_launch_late_overlaps)
-{
-    static const struct serial_edge edges[] = {
-        {0, 1, 0}, {0, 2, 0}, {2, 3, 0}, {1, 4, 0}, {3, 4, 0}};
-    static const uint32_t last[] = {2, 4};
-    static const size_t ends[] = {1, 2};
-    ASSERT_FOUND(SERIAL_OVERLAPS, 1, 5, edges, last, ends);
-}
-
-/* The first launch ends with 0 and 1, the second one with 2 and 3. */
-TEST(several_last_nodes_are_all_waited_for)
-{
-    static const struct serial_edge all[] = {{0, 2, 0}, {1, 2, 0}, {0, 3, 0}, {1, 3, 0}};
-    static const struct serial_edge some[] = {{0, 2, 0}, {1, 2, 0}, {0, 3, 0}};
-    static const struct serial_edge twice[] = {{0, 2, 0}, {1, 2, 0}, {0, 3, 0}, {0, 3, 0}};
-    static const uint32_t last[] = {0, 1, 2, 3};
-    static const size_t ends[] = {2, 4};
-    ASSERT_FOUND(SERIAL, 0, 4, all, last, ends);
-    ASSERT_FOUND(SERIAL_OVERLAPS, 1, 4, some, last, ends);
-    ASSERT_FOUND(SERIAL_OVERLAPS, 1, 4, twice, last, ends);
-}
-
-/* A stream that has been joined stays among the last nodes, and may do so for ever. */
-TEST(last_nodes_of_launches_before_do_not_count_again)
-{
-    static const struct serial_edge edges[] = {{0, 1, 0}, {0, 2, 0}, {1, 2, 0}};
-    static const uint32_t last[] = {0, 0, 1, 0, 1, 2};
-    static const size_t ends[] = {1, 3, 6};
-    ASSERT_FOUND(SERIAL, 0, 3, edges, last, ends);
-}
-
-TEST(a_launch_without_a_node_left_nothing)
-{
-    static const struct serial_edge edges[] = {{0, 1, 0}};
-    static const uint32_t last[] = {0, 0, 1};
-    static const size_t ends[] = {1, 2, 3}, none_first[] = {0, 3};
-    ASSERT_FOUND(SERIAL_NOTHING, 1, 2, edges, last, ends);
-    ASSERT_FOUND(SERIAL_NOTHING, 0, 2, edges, last, none_first);
-}
-
-/* As the gate's own delay: it must wait for the last launch. */
-TEST(what_comes_after_all_launches_is_one_more)
-{
-    static const struct serial_edge after[] = {{0, 1, 0}, {1, 2, 0}},
-                                    beside[] = {{0, 1, 0}, {0, 2, 0}};
-    static const uint32_t last[] = {0, 1};
-    static const size_t ends[] = {1, 2};
-    ASSERT_FOUND(SERIAL, 0, 3, after, last, ends);
-    ASSERT_FOUND(SERIAL_OVERLAPS, 2, 3, beside, last, ends);
-}
-
-TEST(an_early_edge_may_not_lead_to_another_launch)
-{
-    static const struct serial_edge within[] = {{0, 1, 1}, {1, 2, 0}, {2, 3, 1}};
-    static const struct serial_edge across[] = {{2, 3, 1}, {0, 1, 0}, {1, 2, 1}};
-    static const uint32_t in_two[] = {1, 3}, each[] = {0, 1, 2, 3};
-    static const size_t two[] = {1, 2}, four[] = {1, 2, 3, 4};
-    ASSERT_FOUND(SERIAL, 0, 4, within, in_two, two);
-    ASSERT_FOUND(SERIAL_EARLY, 1, 4, across, in_two, two);
-    ASSERT_FOUND(SERIAL_EARLY, 2, 4, across, each, four);
-}
-
-TEST(what_is_no_graph_is_odd)
-{
-    static const struct serial_edge round[] = {{0, 1, 0}, {1, 2, 0}, {2, 1, 0}};
-    static const struct serial_edge far_from[] = {{0, 1, 0}, {9, 1, 0}};
-    static const struct serial_edge far_to[] = {{0, 1, 0}, {0, UINT32_MAX, 0}};
-    static const uint32_t last[] = {0, 2}, far_last[] = {0, 3};
-    static const size_t ends[] = {1, 2};
-    ASSERT_FOUND(SERIAL_ODD, 1, 3, round, last, ends);
-    ASSERT_FOUND(SERIAL_ODD, 0, 3, far_from, last, ends);
-    ASSERT_FOUND(SERIAL_ODD, 0, 3, far_to, last, ends);
-    ASSERT_FOUND(SERIAL_ODD, 0, 3, round, far_last, ends);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct serial_edge edges[16];
+        uint32_t last[16];
+        size_t ends[16], n = 0;
+        unsigned launch = 0;
+        struct serial_graph g = {cases[i].nodes, edges, 0, 0, last, ends};
+        for (const char *at = cases[i].edges; *at; at += strspn(at, "! ")) {
+            edges[g.n_edges].from = (uint32_t)(*at++ - '0');
+            edges[g.n_edges].to = (uint32_t)(*at++ - '0');
+            edges[g.n_edges++].early = *at == '!';
+        }
+        for (const char *at = cases[i].last; *at; at++)
+            if (*at == '|')
+                ends[g.n_launches++] = n;
+            else
+                last[n++] = (uint32_t)(*at - '0');
+        enum serial found = serial_check(&g, &launch);
+        if (found != cases[i].expected || (found != SERIAL && launch != cases[i].at))
+            fail_msg("%s: %d at launch %u", cases[i].edges, (int)found, launch);
+    }
 }
 
 /* ---- against every pair of nodes ---- */
