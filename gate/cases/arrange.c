@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "gate/cases/op_file.h"
-#include "kernels/ops/draw.h"
+#include "kernels/ops/pattern.h"
 
 struct row {
     const struct kg_tensor *t;

@@ -256,7 +256,7 @@ static enum gate_status look_on_the_host(struct work *w, bool first, struct gate
     if (!image_is_intact(&w->image, w->after, text, sizeof text))
         say(w, "%s", text);
     for (uint32_t i = 0; i < w->image.n_out; i++) {
-        image_gather(&w->image, w->after, w->image.n_in + i, w->scratch[i]);
+        image_copy(&w->image, w->image.n_in + i, w->after, w->scratch[i], true);
         if (first)
             memcpy(w->first[i], w->scratch[i], problem_tensor_bytes(output(w, i)));
     }
@@ -319,18 +319,6 @@ static enum gate_status look(struct work *w, bool first, struct gate_error *err)
 
 /* ---- contents ---- */
 
-static double rms_of(const double *x, int64_t n)
-{
-    double sum = 0;
-    int64_t finite = 0;
-    for (int64_t i = 0; i < n; i++)
-        if (isfinite(x[i])) {
-            sum += x[i] * x[i];
-            finite++;
-        }
-    return finite ? sqrt(sum / (double)finite) : 0;
-}
-
 /* What belongs to inputs that are there: a poisoned workspace, and the reference. */
 static enum gate_status fill_rest(struct work *w, struct gate_error *err)
 {
@@ -349,7 +337,14 @@ static enum gate_status fill_rest(struct work *w, struct gate_error *err)
         const int64_t n = problem_tensor_elements(output(w, i));
         TRY(device_download(b->device, w->wanted[i], w->reference[i], (size_t)n * sizeof(double),
                             err));
-        w->rms[i] = rms_of(w->wanted[i], n);
+        double sum = 0;
+        int64_t finite = 0;
+        for (int64_t k = 0; k < n; k++)
+            if (isfinite(w->wanted[i][k])) {
+                sum += w->wanted[i][k] * w->wanted[i][k];
+                finite++;
+            }
+        w->rms[i] = finite ? sqrt(sum / (double)finite) : 0;
     }
     return GATE_OK;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/ops/draw.h"
+#include "kernels/ops/pattern.h"
 #include "kernels/ops/storage.h"
 
 #define ALIGNMENT 256
@@ -261,10 +261,8 @@ struct kg_args image_args(const struct image *image, void *memory)
     return args;
 }
 
-/* Copies the elements of tensor i out of an image to another one of the same layout, or to dense
- * memory. */
-static void copy_rows(const struct image *image, unsigned i, const unsigned char *from,
-                      unsigned char *to, bool dense)
+void image_copy(const struct image *image, unsigned i, const unsigned char *from, unsigned char *to,
+                bool dense)
 {
     const struct kg_tensor *view = &image->view[i];
     const int64_t columns = view->shape[view->rank - 1], n = pattern_elements(view);
@@ -274,11 +272,6 @@ static void copy_rows(const struct image *image, unsigned i, const unsigned char
         memcpy(to + (dense ? storage_bytes(dtype, first) : at), from + at,
                storage_bytes(dtype, columns));
     }
-}
-
-void image_gather(const struct image *image, const unsigned char *bytes, unsigned i, void *dense)
-{
-    copy_rows(image, i, bytes, dense, true);
 }
 
 enum gate_status image_restore(struct device *d, const struct image *image,
@@ -298,7 +291,7 @@ enum gate_status image_with_poison(const struct image *image, unsigned char pois
 {
     TRY(image_make(&image->problem, &image->layout, poison, out, err));
     for (unsigned i = 0; i < image->n_in; i++)
-        copy_rows(image, i, image->bytes, out->bytes, false);
+        image_copy(image, i, image->bytes, out->bytes, false);
     return GATE_OK;
 }
 
@@ -327,7 +320,7 @@ bool image_is_intact(struct image *image, const unsigned char *after, char *text
 {
     const unsigned char *expected = image->bytes;
     for (unsigned i = image->n_in; i < image->n_in + image->n_out; i++)
-        copy_rows(image, i, after, image->bytes, false);
+        image_copy(image, i, after, image->bytes, false);
     if (!memcmp(expected, after, image->size))
         return true;
     size_t first = 0, changed = 0;

@@ -106,9 +106,10 @@ enum gate_status image_restore(struct device *d, const struct image *image,
 enum gate_status image_with_poison(const struct image *image, unsigned char poison,
                                    struct image *out, struct gate_error *err);
 
-/* Copies the elements of tensor `i` (counted over inputs and outputs) out of `bytes`, an image of
- * the same layout, to dense memory. */
-void image_gather(const struct image *image, const unsigned char *bytes, unsigned i, void *dense);
+/* Copies the elements of tensor `i` (counted over inputs and outputs) from an image of this layout
+ * to another one, or to dense memory. */
+void image_copy(const struct image *image, unsigned i, const unsigned char *from, unsigned char *to,
+                bool dense);
 
 /*
  * Is all of `after`, what a device holds after a launch, as it was but the elements of the outputs,

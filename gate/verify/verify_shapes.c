@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "kernels/ops/draw.h"
+#include "kernels/ops/pattern.h"
 #include "gate/cases/problem.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

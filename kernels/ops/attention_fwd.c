@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "kernels/ops/attention_patterns.h"
-#include "kernels/ops/draw.h"
 #include "kernels/ops/rows.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -162,18 +161,6 @@ struct attention {
     int64_t head;     /* batch * heads + head, the one at hand */
 };
 
-/* softmax of n scores in place. */
-static void softmax(double *s, int64_t n)
-{
-    double max = -INFINITY, sum = 0.0;
-    for (int64_t j = 0; j < n; j++)
-        max = s[j] > max ? s[j] : max;
-    for (int64_t j = 0; j < n; j++)
-        sum += s[j] = exp(s[j] - max);
-    for (int64_t j = 0; j < n; j++)
-        s[j] /= sum;
-}
-
 static void attention_rows(void *context, int share, int64_t first, int64_t end)
 {
     const struct attention *a = context;
@@ -192,11 +179,15 @@ static void attention_rows(void *context, int share, int64_t first, int64_t end)
         memset(scores, 0, (size_t)p->size[S].value * sizeof(*scores));
         for (int64_t d = 0; d < p->size[D].value; d++)
             rows_add(scores, kt + d * p->size[S].value, q[d] * p->param[0].value, visible);
-        softmax(scores, visible);
+        double max = -INFINITY, sum = 0;
+        for (int64_t j = 0; j < visible; j++)
+            max = fmax(max, scores[j]);
+        for (int64_t j = 0; j < visible; j++)
+            sum += scores[j] = exp(scores[j] - max);
 
         memset(o, 0, (size_t)p->size[D].value * sizeof(*o));
         for (int64_t j = 0; j < visible; j++)
-            rows_add(o, v + j * p->size[D].value, scores[j], p->size[D].value);
+            rows_add(o, v + j * p->size[D].value, scores[j] / sum, p->size[D].value);
     }
 }
 

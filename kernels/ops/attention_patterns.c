@@ -75,14 +75,6 @@ static double value_found(const struct drawing *drawing, int64_t flat)
     return pattern_integer(drawing->all, flat, -8, 8);
 }
 
-/* Steps in the largest element that varied() is asked for, such that the sum of hundreds of
- * products with one size is exact: twice as many fit the mantissa of the dtype, or of TF32. */
-static double steps_of(const struct kg_problem *p)
-{
-    const struct dtype *d = dtype_of(p);
-    return dtype_is_full(d) ? 0x1p15 : ldexp(1, (int)d->factor);
-}
-
 /*
  * Element d of a line of Q or K that is `size` on average, and at most `most` for any line.
  * Neighbours differ by a random amount, up to one of `parts` of the size, up or down: were all
@@ -93,7 +85,11 @@ static double steps_of(const struct kg_problem *p)
 static double varied(const struct kg_problem *p, double size, double most, int parts, uint64_t seed,
                      int64_t line, int64_t d)
 {
-    const double step = exp2(ceil(log2(most))) / steps_of(p);
+    /* Steps in the largest element such that the sum of hundreds of products with one size is
+     * exact: twice as many fit the mantissa of the dtype, or of TF32. */
+    const struct dtype *dtype = dtype_of(p);
+    const double all = dtype_is_full(dtype) ? 0x1p15 : ldexp(1, (int)dtype->factor);
+    const double step = exp2(ceil(log2(most))) / all;
     const int64_t steps = (int64_t)lround(fabs(size) / step), pair = d / 2;
     const bool alone = d == p->size[D].value - 1 && d % 2 == 0;
     const int most_more = (int)(steps / parts);

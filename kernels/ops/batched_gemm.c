@@ -15,20 +15,4 @@ static const struct op_tensor tensors[] = {
     {"c", "bmn", OP_OUT, .whole = "k"},
 };
 
-const struct op op_batched_gemm = {
-    .name = "batched_gemm",
-    .sizes = sizes,
-    .n_sizes = 4,
-    .tensors = tensors,
-    .n_tensors = 3,
-    .id = "bmnk",
-    .multilinear = true,
-    .flops = product_flops,
-    .cut = 'k',
-    .patterns = product_patterns,
-    .n_patterns = PRODUCT_PATTERNS_SPECIAL,
-    .sharpest = PROBE_INTEGERS,
-    .change = product_change,
-    .reference = product_reference,
-    .element = product_element,
-};
+PRODUCT_OP(op_batched_gemm, "batched_gemm", sizes, "bmnk", PRODUCT_PATTERNS_SPECIAL);

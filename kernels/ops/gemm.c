@@ -8,20 +8,4 @@ static const struct op_tensor tensors[] = {
     {"c", "mn", OP_OUT, .whole = "k"},
 };
 
-const struct op op_gemm = {
-    .name = "gemm",
-    .sizes = product_sizes_mnk,
-    .n_sizes = 3,
-    .tensors = tensors,
-    .n_tensors = 3,
-    .id = "mnk",
-    .multilinear = true,
-    .flops = product_flops,
-    .cut = 'k',
-    .patterns = product_patterns,
-    .n_patterns = PRODUCT_PATTERNS_SPECIAL,
-    .sharpest = PROBE_INTEGERS,
-    .change = product_change,
-    .reference = product_reference,
-    .element = product_element,
-};
+PRODUCT_OP(op_gemm, "gemm", product_sizes_mnk, "mnk", PRODUCT_PATTERNS_SPECIAL);

@@ -95,26 +95,19 @@ static double limit(const struct kg_problem *p)
 #define STEP 18
 #define MANTISSA_MOST 12
 
-/*
- * Where results are to be exact, terms have to be multiples of one number, and a sum below 2^24
- * times that. Terms are below 2^6; a scale of either factor may be twice its neighbours', that of A
- * has the bits that are left, and one is doubled by change().
- */
-static int scale_mantissa(const struct kg_problem *p)
-{
-    int bits = 24 - 6 - 4;
-    for (int64_t k = 1; k < p->size[K].value && bits > 0; k *= 2)
-        bits--;
-    return bits < MANTISSA_MOST ? bits : MANTISSA_MOST;
-}
-
 static double scale(const struct drawing *d, int64_t flat, bool exact)
 {
     const bool of_a = d->tensor == SCALES + A;
     const int64_t blocks = *op_of(d->p)->tensors[d->tensor].axes == '1' ? 1 : op_length(d->p, 'K');
-    const int bits = of_a ? scale_mantissa(d->p) : 0;
     if (!exact)
         return exp2(pattern_uniform(d->seed, flat) - 0.5);
+    /* Terms have to be multiples of one number, and a sum below 2^24 times that. Terms are below
+     * 2^6; a scale of either factor may be twice its neighbours', that of A has the bits that are
+     * left, and one is doubled by change(). */
+    int bits = of_a ? 24 - 6 - 4 : 0;
+    for (int64_t k = 1; k < d->p->size[K].value && bits > 0; k *= 2)
+        bits--;
+    bits = bits < MANTISSA_MOST ? bits : MANTISSA_MOST;
     const int step =
         blocks > 1 ? pattern_integer(seed_at(d->all, 12), flat % blocks, -STEP, STEP) : 0;
     const int exponent = pattern_integer(d->seed, flat / blocks, OUTER_LEAST, OUTER_MOST) +

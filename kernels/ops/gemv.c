@@ -10,20 +10,4 @@ static const struct op_tensor tensors[] = {
     {"y", "m", OP_OUT, .whole = "k"},
 };
 
-const struct op op_gemv = {
-    .name = "gemv",
-    .sizes = sizes,
-    .n_sizes = 2,
-    .tensors = tensors,
-    .n_tensors = 3,
-    .id = "mk",
-    .multilinear = true,
-    .flops = product_flops,
-    .cut = 'k',
-    .patterns = product_patterns,
-    .n_patterns = PRODUCT_PATTERNS_VECTOR,
-    .sharpest = PROBE_INTEGERS,
-    .change = product_change,
-    .reference = product_reference,
-    .element = product_element,
-};
+PRODUCT_OP(op_gemv, "gemv", sizes, "mk", PRODUCT_PATTERNS_VECTOR);

@@ -5,6 +5,125 @@
 #include <string.h>
 
 #include "kernels/ops/dtype.h"
+#include "kernels/ops/rows.h"
+#include "kernels/ops/storage.h"
+
+#define NORMALS 65536 /* a power of two */
+
+static double normals[NORMALS];
+
+double pattern_normal(uint64_t seed, int64_t index)
+{
+    for (int64_t i = NORMALS; normals[0] == 0 && i-- > 0;) /* Box and Muller */
+        normals[i] = sqrt(-2 * log(pattern_uniform(0, 2 * i))) *
+                     cos(2 * M_PI * pattern_uniform(0, 2 * i + 1));
+    return normals[seed_at(seed, (uint64_t)index) % NORMALS];
+}
+
+int64_t pattern_elements(const struct kg_tensor *t)
+{
+    int64_t n = 1;
+    for (uint32_t r = 0; r < t->rank; r++)
+        n *= t->shape[r];
+    return n;
+}
+
+int64_t pattern_offset(const struct kg_tensor *t, int64_t flat)
+{
+    int64_t at = 0;
+    for (uint32_t r = t->rank; r-- > 0;) {
+        at += flat % t->shape[r] * t->stride[r];
+        flat /= t->shape[r];
+    }
+    return at;
+}
+
+void pattern_put(const struct kg_tensor *t, int64_t flat, double value)
+{
+    storage_put(t->data, t->dtype, pattern_offset(t, flat), value);
+}
+
+struct drawn_rows {
+    pattern_fn *value;
+    const struct drawing *d;
+    const struct kg_tensor *t;
+    int64_t columns;
+};
+
+/* Row by row, whose elements are neighbours. */
+static void draw_rows(void *context, int share, int64_t first, int64_t end)
+{
+    const struct drawn_rows *r = context;
+    (void)share;
+    for (int64_t row = first; row < end; row++) {
+        const int64_t flat = row * r->columns, at = pattern_offset(r->t, flat);
+        for (int64_t c = 0; c < r->columns; c++)
+            storage_put(r->t->data, r->t->dtype, at + c, r->value(r->d, flat + c));
+    }
+}
+
+void pattern_draw(pattern_fn *value, const struct drawing *d, const struct kg_tensor *t)
+{
+    struct drawn_rows rows = {value, d, t, t->shape[t->rank - 1]};
+    /* Two numbers of 4 bits share a byte, and rows of them may. */
+    const int threads = kg_dtype_bits(t->dtype) < 8 ? 1 : rows_threads(d->n);
+    (void)pattern_normal(0, 0); /* the table, before threads use it */
+    rows_for_each(d->n / rows.columns, threads, draw_rows, &rows);
+}
+
+double pattern_get(const struct kg_tensor *t, int64_t flat)
+{
+    return storage_get(t->data, t->dtype, pattern_offset(t, flat));
+}
+
+int64_t pattern_large_element(const struct kg_tensor *t, uint64_t seed)
+{
+    int64_t n = pattern_elements(t), found = 0;
+    for (int64_t i = 0; i < PATTERN_TRIES; i++) {
+        int64_t at = (int64_t)(seed_at(seed, (uint64_t)i) % (uint64_t)n);
+        if (i == 0 || fabs(pattern_get(t, at)) > fabs(pattern_get(t, found)))
+            found = at;
+    }
+    return found;
+}
+
+/* ---- shapes ---- */
+
+/* A shape's reference and launches are on the host as often as not: products, most often much
+ * fewer. */
+#define PRODUCTS_MAX 0x1p20
+#define LENGTH_MAX 4096
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+int64_t draw_one(uint64_t *state, const int64_t *of, size_t n)
+{
+    return of[seed_next(state) % n];
+}
+
+double draw_products(uint64_t *state)
+{
+    return PRODUCTS_MAX / exp2((double)(seed_next(state) % 5));
+}
+
+int64_t draw_length(uint64_t *state, double most)
+{
+    static const int64_t tiles[] = {8, 16, 32, 64, 128, 256, 512},
+                         counts[] = {0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 9};
+    if (most > LENGTH_MAX)
+        most = LENGTH_MAX;
+    for (unsigned tries = 0; tries < 8; tries++) {
+        int64_t tile = draw_one(state, tiles, COUNT(tiles));
+        const int64_t rests[] = {0, 1, tile - 1, tile / 2,
+                                 (int64_t)(seed_next(state) % 512) % tile};
+        int64_t n =
+            tile * draw_one(state, counts, COUNT(counts)) + draw_one(state, rests, COUNT(rests));
+        if (n >= 1 && (double)n <= most)
+            return n;
+    }
+    return 1 + (int64_t)(seed_next(state) % (uint64_t)(most < 1 ? 1 : most));
+}
+
+/* ---- patterns ---- */
 
 static const struct {
     const char *name;
@@ -141,4 +260,73 @@ int probe_integers(const struct kg_problem *p)
             return a;
     }
     return 1;
+}
+
+/* ---- tensors, rows and tiles of zeros, and tensors of one value, for any op ---- */
+
+#define TILE 64
+
+double plain_normal(const struct drawing *d, int64_t flat)
+{
+    return pattern_normal(d->seed, flat);
+}
+
+/* In [0, 1), so that no sum cancels. */
+double plain_uniform(const struct drawing *d, int64_t flat)
+{
+    return pattern_uniform(d->seed, flat);
+}
+
+/* Beside zeros a factor has negative numbers alone, and in an op without factors any input: what
+ * seeks the largest one finds none. A bias or a mask would leave nothing else then. */
+static double beside_zeros(const struct drawing *d, int64_t flat)
+{
+    const struct op_tensor *tensors = op_of(d->p)->tensors;
+    const bool negative = tensors[d->tensor].role == OP_FACTOR || tensors[0].role != OP_FACTOR;
+    return plain_uniform(d, flat) - negative;
+}
+
+double plain_zero_first(const struct drawing *d, int64_t flat)
+{
+    return d->tensor == 0 ? 0 : beside_zeros(d, flat);
+}
+
+double plain_zero_second(const struct drawing *d, int64_t flat)
+{
+    return d->tensor == 1 ? 0 : beside_zeros(d, flat);
+}
+
+bool plain_has_third(const struct kg_problem *p)
+{
+    return op_inputs(op_of(p)) > 2;
+}
+
+double plain_zero_third(const struct drawing *d, int64_t flat)
+{
+    return d->tensor == 2 + d->all % (d->p->n_in - 2) ? 0 : beside_zeros(d, flat);
+}
+
+/* Every third row, every other tile of what is left, and of that two of each four neighbours. */
+double plain_zero_parts(const struct drawing *d, int64_t flat)
+{
+    const struct kg_shape shape = op_shape_of(d->p, d->tensor);
+    const int64_t columns = shape.size[shape.rank - 1], row = flat / columns,
+                  column = flat % columns;
+    const bool zero =
+        row % 3 == 1 || (row / TILE + column / TILE) % 2 == 0 ||
+        (column + (int64_t)(seed_at(d->seed, (uint64_t)(flat - column % 4)) % 4)) % 4 < 2;
+    return shape.rank > 1 && zero ? 0 : plain_uniform(d, flat);
+}
+
+/* One of few bits, so that sums of it are exact, and not 0 or 1. The first two inputs are each
+ * other's size, so that what they make is near 1. */
+double plain_one_value(const struct drawing *d, int64_t flat)
+{
+    const int octave = pattern_integer(d->all, -1, -6, 6);
+    const uint64_t own = seed_at(d->all, d->tensor);
+    (void)flat;
+    return pattern_sign(own, 1) *
+           ldexp(1 + 0.25 * pattern_integer(own, 2, 1, 3), d->tensor == 0   ? octave
+                                                           : d->tensor == 1 ? -octave
+                                                                            : 0);
 }

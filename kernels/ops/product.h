@@ -27,6 +27,26 @@ double product_element(const struct kg_problem *p, const struct kg_tensor *in, u
 #define PRODUCT_PATTERNS_VECTOR (PRODUCT_PATTERNS + 3)
 extern const struct op_pattern product_patterns[PRODUCT_PATTERNS_VECTOR];
 
+/* An op of two factors and their product alone, whose tensors are in `tensors`. */
+#define PRODUCT_OP(symbol, its_name, its_sizes, its_id, how_many_patterns)                         \
+    const struct op symbol = {                                                                     \
+        .name = its_name,                                                                          \
+        .sizes = its_sizes,                                                                        \
+        .n_sizes = sizeof its_sizes / sizeof its_sizes[0],                                         \
+        .tensors = tensors,                                                                        \
+        .n_tensors = 3,                                                                            \
+        .id = its_id,                                                                              \
+        .multilinear = true,                                                                       \
+        .flops = product_flops,                                                                    \
+        .cut = 'k',                                                                                \
+        .patterns = product_patterns,                                                              \
+        .n_patterns = how_many_patterns,                                                           \
+        .sharpest = PROBE_INTEGERS,                                                                \
+        .change = product_change,                                                                  \
+        .reference = product_reference,                                                            \
+        .element = product_element,                                                                \
+    }
+
 void product_change(unsigned probe, const struct kg_problem *p, const struct kg_tensor *in,
                     unsigned n_in, uint64_t seed);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/ops/draw.h"
+#include "kernels/ops/pattern.h"
 #include "kernels/ops/op.h"
 #include "kernels/ops/storage.h"
 
