@@ -93,16 +93,23 @@ bool ratchet_is_off(const struct baseline_entry *record, const struct baseline_e
     return true;
 }
 
+/* A case whose baseline moves. */
+struct moving {
+    struct baseline *b;
+    const char *case_id, *contract;
+    const struct ratchet_run *run;
+    struct baseline_entry record;
+    struct ratchet_end *out;
+};
+
 /* The baseline as it was measured again is its record from now on. */
-static enum gate_status begin_epoch(struct baseline *b, const char *case_id, const char *contract,
-                                    const struct ratchet_run *run, struct baseline_entry *record,
-                                    const char *why, struct ratchet_end *out,
-                                    struct gate_error *err)
+static enum gate_status begin_epoch(struct moving *m, const char *why, struct gate_error *err)
 {
     char reason[300];
+    struct baseline_entry *record = &m->record;
     snprintf(reason, sizeof reason, "the baseline's own library %s", why);
-    const struct baseline_note note = {BASELINE_EPOCH, reason, run->author, run->time_ms};
-    struct baseline_entry fresh = run->again;
+    const struct baseline_note note = {BASELINE_EPOCH, reason, m->run->author, m->run->time_ms};
+    struct baseline_entry fresh = m->run->again;
     fresh.kernel = record->kernel;
     fresh.commit = record->commit;
     fresh.library_sha256 = record->library_sha256;
@@ -115,10 +122,10 @@ static enum gate_status begin_epoch(struct baseline *b, const char *case_id, con
     fresh.n_outputs = record->n_outputs;
     fresh.vendor = record->vendor;
     fresh.vendor_ratio = record->vendor_ratio;
-    TRY(baseline_set(b, case_id, contract, &fresh, &note, err));
-    baseline_find(b, case_id, contract, record);
-    out->changed = out->epoch = true;
-    set_reason(out, "a new epoch: %s", reason);
+    TRY(baseline_set(m->b, m->case_id, m->contract, &fresh, &note, err));
+    baseline_find(m->b, m->case_id, m->contract, record);
+    m->out->changed = m->out->epoch = true;
+    set_reason(m->out, "a new epoch: %s", reason);
     return GATE_OK;
 }
 
@@ -131,24 +138,9 @@ bool ratchet_counts(struct estimate ratio, double threshold)
 }
 
 /* The candidate as the baseline: its record is the old one's times the ratio of the pair. */
-static struct baseline_entry lowered(const struct baseline_entry *record,
-                                     const struct ratchet_run *run)
+static enum gate_status lower(struct moving *m, enum baseline_action action, struct gate_error *err)
 {
-    struct baseline_entry e = run->candidate;
-    double p90_over_p50 = e.p90_ns / e.p50_ns;
-    e.p50_ns = record->p50_ns * run->ratio.value;
-    e.p50_lo_ns = record->p50_ns * run->ratio.lo;
-    e.p50_hi_ns = record->p50_ns * run->ratio.hi;
-    e.p90_ns = e.p50_ns * p90_over_p50;
-    e.control_ns = record->control_ns;
-    return e;
-}
-
-static enum gate_status lower(struct baseline *b, const char *case_id, const char *contract,
-                              const struct ratchet_run *run, const struct baseline_entry *record,
-                              enum baseline_action action, struct ratchet_end *out,
-                              struct gate_error *err)
-{
+    const struct ratchet_run *run = m->run;
     char reason[200];
     double percent = 100 * (1 - run->ratio.value);
     if (action == BASELINE_RATCHET)
@@ -158,28 +150,33 @@ static enum gate_status lower(struct baseline *b, const char *case_id, const cha
         snprintf(reason, sizeof reason, "%d runs in a row found it faster, this one by %.2f %%",
                  RATCHET_TREND_RUNS, percent);
     const struct baseline_note note = {action, reason, run->author, run->time_ms};
-    const struct baseline_entry entry = lowered(record, run);
-    TRY(baseline_set(b, case_id, contract, &entry, &note, err));
-    out->changed = out->lowered = true;
-    set_reason(out, "taken as the baseline: %s", reason);
+    struct baseline_entry e = run->candidate;
+    const double p90_over_p50 = e.p90_ns / e.p50_ns;
+    e.p50_ns = m->record.p50_ns * run->ratio.value;
+    e.p50_lo_ns = m->record.p50_ns * run->ratio.lo;
+    e.p50_hi_ns = m->record.p50_ns * run->ratio.hi;
+    e.p90_ns = e.p50_ns * p90_over_p50;
+    e.control_ns = m->record.control_ns;
+    TRY(baseline_set(m->b, m->case_id, m->contract, &e, &note, err));
+    m->out->changed = m->out->lowered = true;
+    set_reason(m->out, "taken as the baseline: %s", reason);
     return GATE_OK;
 }
 
 /* ---- trends ---- */
 
 /* What several runs say together. */
-static enum gate_status follow_trend(struct baseline *b, const char *case_id, const char *contract,
-                                     const struct ratchet_run *run, struct baseline_entry *record,
-                                     struct ratchet_end *out, struct gate_error *err)
+static enum gate_status follow_trend(struct moving *m, struct gate_error *err)
 {
-    const struct baseline_trend *before = baseline_trend(b, case_id);
+    const struct ratchet_run *run = m->run;
+    struct ratchet_end *out = m->out;
+    const struct baseline_trend *before = baseline_trend(m->b, m->case_id);
     const struct baseline_evidence *runs = before ? before->runs : NULL;
     size_t n = before ? before->n_runs : 0;
     char why[240];
-    enum gate_status status = GATE_OK;
     bool faster = ratchet_counts(run->ratio, run->threshold);
-    bool off = ratchet_is_off(record, &run->again, why, sizeof why);
-    double again = off ? run->again.p50_ns / record->p50_ns : NAN;
+    bool off = ratchet_is_off(&m->record, &run->again, why, sizeof why);
+    double again = off ? run->again.p50_ns / m->record.p50_ns : NAN;
     out->faster = faster;
     out->off = off;
     /* The newest runs in a row that found the candidate faster, and the baseline off to the same
@@ -193,13 +190,13 @@ static enum gate_status follow_trend(struct baseline *b, const char *case_id, co
                    "the baseline's own library %s, run %zu of %d in a row that begins an epoch",
                    why, out->off, RATCHET_TREND_RUNS);
     if (out->off >= RATCHET_TREND_RUNS)
-        status = begin_epoch(b, case_id, contract, run, record, why, out, err);
-    if (!status && out->faster >= RATCHET_TREND_RUNS)
-        status = lower(b, case_id, contract, run, record, BASELINE_TREND, out, err);
-    if (status || out->epoch || out->lowered)
-        return status;
+        TRY(begin_epoch(m, why, err));
+    if (out->faster >= RATCHET_TREND_RUNS)
+        TRY(lower(m, BASELINE_TREND, err));
+    if (out->epoch || out->lowered)
+        return GATE_OK;
     if (!faster && !off) {
-        out->changed |= baseline_trend_end(b, case_id);
+        out->changed |= baseline_trend_end(m->b, m->case_id);
         return GATE_OK;
     }
     const struct baseline_evidence evidence = {.time_ms = run->again.time_ms,
@@ -211,29 +208,26 @@ static enum gate_status follow_trend(struct baseline *b, const char *case_id, co
     if (out->faster)
         set_reason(out, "run %zu of %d in a row that makes it the baseline", out->faster,
                    RATCHET_TREND_RUNS);
-    return baseline_trend_add(b, case_id, &evidence, err);
+    return baseline_trend_add(m->b, m->case_id, &evidence, err);
 }
 
 enum gate_status ratchet_move(struct baseline *b, const char *case_id, const char *contract,
                               const struct ratchet_run *run, struct ratchet_end *out,
                               struct gate_error *err)
 {
-    struct baseline_entry record;
+    struct moving m = {.b = b, .case_id = case_id, .contract = contract, .run = run, .out = out};
     char why[240];
-    enum gate_status status = GATE_OK;
     *out = (struct ratchet_end){.changed = false};
-    if (!baseline_find(b, case_id, contract, &record))
+    if (!baseline_find(b, case_id, contract, &m.record))
         return gate_fail(err, GATE_INTERNAL, "'%s' has no baseline that could move", case_id);
     /* Another driver, runtime or power limit. */
     const char *epoch = run->again.epoch;
-    if (run->again.p50_ns > 0 && run->again.control_ns > 0 && strcmp(record.epoch, epoch) != 0) {
+    if (run->again.p50_ns > 0 && run->again.control_ns > 0 && strcmp(m.record.epoch, epoch) != 0) {
         snprintf(why, sizeof why, "is measured anew: the epoch was %.80s and is %.80s",
-                 record.epoch[0] ? record.epoch : "not known", epoch);
-        status = begin_epoch(b, case_id, contract, run, &record, why, out, err);
+                 m.record.epoch[0] ? m.record.epoch : "not known", epoch);
+        TRY(begin_epoch(&m, why, err));
     }
-    if (!status && run->confirmed)
-        return lower(b, case_id, contract, run, &record, BASELINE_RATCHET, out, err);
-    if (!status && run->judged && !out->epoch)
-        status = follow_trend(b, case_id, contract, run, &record, out, err);
-    return status;
+    if (run->confirmed)
+        return lower(&m, BASELINE_RATCHET, err);
+    return run->judged && !out->epoch ? follow_trend(&m, err) : GATE_OK;
 }

@@ -268,22 +268,6 @@ static enum gate_status take_lock(struct rebuild *r, struct gate_error *err)
     return GATE_OK;
 }
 
-static enum gate_status read_timeout(long *out, struct gate_error *err)
-{
-    const char *text = environment_get("GATE_BUILD_TIMEOUT");
-    *out = REBUILD_TIMEOUT_S;
-    if (!text)
-        return GATE_OK;
-    char *end;
-    errno = 0;
-    *out = strtol(text, &end, 10);
-    if (errno || *end || *out < 1 || *out > TIMEOUT_MAX_S)
-        return gate_fail(err, GATE_USAGE,
-                         "GATE_BUILD_TIMEOUT is '%.40s', expected seconds from 1 to %d", text,
-                         TIMEOUT_MAX_S);
-    return GATE_OK;
-}
-
 static enum gate_status build_in_worktree(struct rebuild *r, struct gate_error *err)
 {
     char text[128], folder[PATHS_MAX], library[PATHS_MAX], sha256[65];
@@ -373,7 +357,14 @@ enum gate_status rebuild_commit(const char *commit, const struct rebuild_recipe 
     enum gate_status status = find(&r, path, sha256, err); /* checks both names, too */
     if (status != GATE_NO_VERDICT)
         return status;
-    TRY(read_timeout(&r.timeout_s, err));
+    const char *text = environment_get("GATE_BUILD_TIMEOUT");
+    char *end = NULL;
+    errno = 0;
+    r.timeout_s = text ? strtol(text, &end, 10) : REBUILD_TIMEOUT_S;
+    if (text && (errno || *end || r.timeout_s < 1 || r.timeout_s > TIMEOUT_MAX_S))
+        return gate_fail(err, GATE_USAGE,
+                         "GATE_BUILD_TIMEOUT is '%.40s', expected seconds from 1 to %d", text,
+                         TIMEOUT_MAX_S);
     TRY(artifact_cache_folder("worktrees", r.worktrees, err));
     status = take_lock(&r, err);
     if (!status) {

@@ -18,86 +18,80 @@ static const int64_t size_ends[] = {2,   17,  33,  65,  97,  129,  161,      193
 #define LENGTH_CLASSES (COUNT(moduli) * REST_CLASSES + COUNT(size_ends))
 
 #define FEATURES_MAX 64 /* of a shape */
-#define PARAM_CLASSES 5
-#define RELATIONS 3
-#define ALONE 15 /* pairs that a class is worth which no shape had before */
+#define ALONE 15        /* pairs that a class is worth which no shape had before */
 
 /* The classes of a shape, each with the dimension that it is of. */
 struct classes {
     unsigned n, end; /* `end`: one more than the last class there could be */
+    unsigned dimensions, counts[2 * OP_SIZES_MAX + 2]; /* of the classes of each but the dtype */
     struct {
         unsigned char dimension, class;
     } of[FEATURES_MAX];
 };
 
-static void add_class(struct classes *c, unsigned dimension, size_t class)
+/* To the dimension in hand. */
+static void add_class(struct classes *c, size_t class)
 {
-    c->of[c->n].dimension = (unsigned char)dimension;
+    c->of[c->n].dimension = (unsigned char)c->dimensions;
     c->of[c->n++].class = (unsigned char)(c->end + class);
 }
 
-static void add_length(struct classes *c, unsigned dimension, int64_t length)
+static void end_dimension(struct classes *c, size_t classes)
+{
+    c->counts[c->dimensions++] = (unsigned)classes;
+    c->end += (unsigned)classes;
+}
+
+static void add_length(struct classes *c, int64_t length)
 {
     size_t size = 0;
     for (size_t i = 0; i < COUNT(moduli); i++) {
         const int64_t modulus = moduli[i], rest = length % modulus;
-        add_class(c, dimension,
-                  i * REST_CLASSES + (length < modulus      ? 5
-                                      : rest == 0           ? 0
-                                      : rest == 1           ? 1
-                                      : rest == modulus - 1 ? 2
-                                      : rest == modulus / 2 ? 3
-                                                            : 4));
+        add_class(c, i * REST_CLASSES + (length < modulus      ? 5
+                                         : rest == 0           ? 0
+                                         : rest == 1           ? 1
+                                         : rest == modulus - 1 ? 2
+                                         : rest == modulus / 2 ? 3
+                                                               : 4));
     }
     while (length >= size_ends[size])
         size++;
-    add_class(c, dimension, COUNT(moduli) * REST_CLASSES + size);
-    c->end += (unsigned)LENGTH_CLASSES;
+    add_class(c, COUNT(moduli) * REST_CLASSES + size);
+    end_dimension(c, LENGTH_CLASSES);
 }
 
-/* Up to 8 each is one, and so is what is left up to each power of two from there on. */
-#define COUNT_CLASSES(most) ((most) <= 8 ? (most) : 8 + (unsigned)__builtin_ctz((most) / 8))
-
-static void add_count(struct classes *c, unsigned dimension, int64_t count, unsigned most)
+/* Up to 8 each is a class, and so is what is left up to each power of two from there on. */
+static void add_count(struct classes *c, int64_t count, unsigned most)
 {
     const int64_t n = count < most ? count : most;
-    add_class(c, dimension, n <= 8 ? (size_t)n - 1 : 68 - (size_t)__builtin_clzll((uint64_t)n - 1));
-    c->end += COUNT_CLASSES(most);
+    add_class(c, n <= 8 ? (size_t)n - 1 : 68 - (size_t)__builtin_clzll((uint64_t)n - 1));
+    end_dimension(c, most <= 8 ? most : 8 + (size_t)__builtin_ctz(most / 8));
 }
 
 static struct classes classes_of(const struct kg_problem *p)
 {
     const struct op *op = op_of(p);
     struct classes c = {0};
-    unsigned dimension = 0;
     for (unsigned i = 0; i < op->n_sizes; i++) {
         const struct op_size *s = &op->sizes[i];
         int64_t size = op_size(p, s);
         if (s->kind == OP_LENGTH)
-            add_length(&c, dimension++, size);
+            add_length(&c, size);
         else if (s->kind == OP_COUNT)
-            add_count(&c, dimension++, s->multiple_of ? size / op_length(p, s->multiple_of) : size,
-                      s->classes);
+            add_count(&c, s->multiple_of ? size / op_length(p, s->multiple_of) : size, s->classes);
     }
     for (unsigned i = 1; i < op->n_sizes; i++)
         if (op->sizes[i].kind == OP_LENGTH && op->sizes[i - 1].kind == OP_LENGTH) {
             const int64_t one = op_size(p, &op->sizes[i - 1]), other = op_size(p, &op->sizes[i]);
-            add_class(&c, dimension++, one < other ? 0 : one == other ? 1 : 2);
-            c.end += RELATIONS;
+            add_count(&c, one < other ? 1 : one == other ? 2 : 3, 3);
         }
     if (op->flag)
-        add_count(&c, dimension++, p->flags & op->flag->bit ? 2 : 1, 2);
+        add_count(&c, p->flags & op->flag->bit ? 2 : 1, 2);
     if (op->param) { /* below 0, 0, or less, more than or as much as is usual */
         const double ratio = op_param(p, op->param) / op->param->usual(p);
-        add_count(&c, dimension++,
-                  ratio < 0    ? 1
-                  : ratio == 0 ? 5
-                  : ratio < 1  ? 2
-                  : ratio > 1  ? 3
-                               : 4,
-                  PARAM_CLASSES);
+        add_count(&c, ratio < 0 ? 1 : ratio == 0 ? 5 : ratio < 1 ? 2 : ratio > 1 ? 3 : 4, 5);
     }
-    add_class(&c, dimension, problem_dtype_index(p));
+    add_class(&c, problem_dtype_index(p));
     return c;
 }
 
@@ -118,22 +112,10 @@ unsigned classes_new_pairs(struct meetings *all, const struct kg_problem *p, boo
 
 unsigned classes_all_pairs(const struct kg_problem *p, unsigned n_dtypes)
 {
-    const struct op *op = op_of(p);
-    unsigned of[2 * OP_SIZES_MAX + 3], dimensions = 0, n = 0;
-    of[dimensions++] = n_dtypes;
-    for (unsigned i = 0; i < op->n_sizes; i++)
-        if (op->sizes[i].kind != OP_GIVEN)
-            of[dimensions++] = op->sizes[i].kind == OP_LENGTH ? LENGTH_CLASSES
-                                                              : COUNT_CLASSES(op->sizes[i].classes);
-    for (unsigned i = 1; i < op->n_sizes; i++)
-        if (op->sizes[i].kind == OP_LENGTH && op->sizes[i - 1].kind == OP_LENGTH)
-            of[dimensions++] = RELATIONS;
-    if (op->flag)
-        of[dimensions++] = 2;
-    if (op->param)
-        of[dimensions++] = PARAM_CLASSES;
-    for (size_t i = 0; i < dimensions; i++)
-        for (size_t j = 0; j < i; j++)
-            n += of[i] * of[j];
+    const struct classes c = classes_of(p);
+    unsigned n = 0;
+    for (unsigned i = 0; i <= c.dimensions; i++)
+        for (unsigned j = 0; j < i; j++)
+            n += (i == c.dimensions ? n_dtypes : c.counts[i]) * c.counts[j];
     return n;
 }

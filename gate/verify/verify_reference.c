@@ -386,31 +386,12 @@ static int64_t disagreement(const double *first, const double *second, int64_t n
     return off <= SECOND_LIMIT * SECOND_LIMIT * all ? -1 : at;
 }
 
-static enum gate_status compare(const struct process_of_op *first, const struct request *r,
-                                const unsigned char *one, const unsigned char *other,
-                                struct gate_error *err)
-{
-    struct problem_tensor t[PROBLEM_MAX_TENSORS];
-    char id[PROBLEM_ID_MAX];
-    const unsigned n = problem_tensors(&r->problem, t);
-    problem_id(&r->problem, id);
-    for (unsigned i = r->problem.n_in; i < n; i++) {
-        const double *a = (const void *)(one + r->offset[i]),
-                     *b = (const void *)(other + r->offset[i]);
-        const int64_t at = disagreement(a, b, problem_tensor_elements(&t[i]));
-        if (at >= 0)
-            return fail(first, err,
-                        "and the second one, '%.300s', disagree: element %lld of '%s' of %s is "
-                        "%.17g in the first and %.17g in the second",
-                        first[1].path, (long long)at, t[i].name, id, a[at], b[at]);
-    }
-    return GATE_OK;
-}
-
-/* Gives the inputs to the second reference too, if there is one. */
+/* Gives the inputs to the second reference too, if there is one, and compares what it makes. */
 static enum gate_status check_by_second(struct process_of_op *first, struct request *r,
+                                        const struct problem_tensor *tensors,
                                         const unsigned char *memory, struct gate_error *err)
 {
+    char id[PROBLEM_ID_MAX];
     unsigned char *other;
     if (!*first->own->second)
         return GATE_OK;
@@ -420,8 +401,17 @@ static enum gate_status check_by_second(struct process_of_op *first, struct requ
     TRY(map_memory(&first[1], r, &other, err));
     memcpy(other, memory, r->inputs_bytes);
     enum gate_status status = ask(&first[1], r, err);
-    if (!status)
-        status = compare(first, r, memory, other, err);
+    problem_id(&r->problem, id);
+    for (unsigned i = r->problem.n_in; i < r->problem.n_in + r->problem.n_out && !status; i++) {
+        const double *a = (const void *)(memory + r->offset[i]),
+                     *b = (const void *)(other + r->offset[i]);
+        const int64_t at = disagreement(a, b, problem_tensor_elements(&tensors[i]));
+        if (at >= 0)
+            status = fail(first, err,
+                          "and the second one, '%.300s', disagree: element %lld of '%s' of %s is "
+                          "%.17g in the first and %.17g in the second",
+                          first[1].path, (long long)at, tensors[i].name, id, a[at], b[at]);
+    }
     munmap(other, r->bytes);
     return status;
 }
@@ -445,7 +435,7 @@ static enum gate_status compute_in(struct process_of_op *process, struct device 
     for (unsigned i = 0; i < n_in; i++)
         TRY(decode(d, &in[i], (void *)(memory + r->offset[i]), err));
     TRY(ask(process, r, err));
-    TRY(check_by_second(process, r, memory, err));
+    TRY(check_by_second(process, r, tensors, memory, err));
     for (unsigned i = n_in; i < n_in + r->problem.n_out; i++)
         TRY(device_upload(d, out[i - n_in], memory + r->offset[i],
                           (size_t)problem_tensor_elements(&tensors[i]) * sizeof(double), err));

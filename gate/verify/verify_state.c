@@ -24,15 +24,6 @@
 #define GATHERED 3 /* threads, files or children in half of the launches, at least */
 #define MANY 500
 
-static unsigned float_control(void)
-{
-    unsigned control = (unsigned)fegetround();
-#if defined(__SSE__)
-    control |= (_mm_getcsr() & ~(unsigned)_MM_EXCEPT_MASK) << 8; /* without its sticky flags */
-#endif
-    return control;
-}
-
 /* Entries of a folder of /proc. */
 static unsigned count_entries(const char *path)
 {
@@ -71,39 +62,31 @@ static unsigned long long read_signals(const char *name)
     return line[0] ? strtoull(line + strlen(name) + 1, NULL, 16) & ~OWN_SIGNALS : 0;
 }
 
-static uint64_t hash_environment(void)
-{
-    uint64_t hash = SEED_HASH;
-    for (char **variable = environ; variable && *variable; variable++)
-        hash = seed_hash(hash, *variable, strlen(*variable) + 1);
-    return hash;
-}
-
-static unsigned count_children(void)
-{
-    char text[2048];
-    unsigned n = 0;
-    read_lines("/proc/thread-self/children", "", text, sizeof text);
-    for (const char *c = text; *c; c++)
-        n += *c == ' ';
-    return n;
-}
-
 static struct state_counts state_count(void)
 {
-    return (struct state_counts){count_entries("/proc/self/task"), count_entries("/proc/self/fd"),
-                                 count_children()};
+    struct state_counts counts = {count_entries("/proc/self/task"), count_entries("/proc/self/fd"),
+                                  0};
+    char children[2048];
+    read_lines("/proc/thread-self/children", "", children, sizeof children);
+    for (const char *c = children; *c; c++)
+        counts.children += *c == ' ';
+    return counts;
 }
 
 void state_read(struct state *out)
 {
-    *out = (struct state){.float_control = float_control()};
+    *out = (struct state){.float_control = (unsigned)fegetround()};
+#if defined(__SSE__)
+    out->float_control |= (_mm_getcsr() & ~(unsigned)_MM_EXCEPT_MASK) << 8; /* no sticky flags */
+#endif
     if (!getcwd(out->folder, sizeof out->folder))
         out->folder[0] = '\0';
     out->signals_ignored = read_signals("SigIgn");
     out->signals_caught = read_signals("SigCgt");
     out->signals_blocked = read_signals("SigBlk");
-    out->environment = hash_environment();
+    out->environment = SEED_HASH;
+    for (char **variable = environ; variable && *variable; variable++)
+        out->environment = seed_hash(out->environment, *variable, strlen(*variable) + 1);
     read_lines("/proc/self/limits", "Max", out->limits, sizeof out->limits);
     read_lines("/proc/thread-self/status", "Cpus_allowed_list", out->affinity,
                sizeof out->affinity);

@@ -372,19 +372,6 @@ static struct image_layout pinned_layout(enum tensor_layout kind)
 /* Of one problem in all layouts, and of those that are like it: memory that grew would move. */
 #define PINNED_ROOM ((size_t)8 << 20)
 
-/* Strides that are remembered by address and sizes: the same problem in the same place, otherwise
- * laid out. */
-static enum gate_status check_pinned(struct round *r, const struct kg_problem *p,
-                                     struct gate_error *err)
-{
-    static const enum tensor_layout kinds[] = {TENSOR_PADDED, TENSOR_WIDE, TENSOR_HEADS,
-                                               TENSOR_DENSE};
-    TRY(bench_reserve(&r->bench, &r->bench.slab, PINNED_ROOM, err));
-    for (unsigned i = 0; i < 4; i++)
-        TRY(check(r, p, sharpest(p), pinned_layout(kinds[i]), GUARD_NONE, err));
-    return GATE_OK;
-}
-
 #define LONGER 264 /* by so much most shapes are shorter */
 
 /* What a kernel remembers by sizes or by address: problems that differ from the last one in one
@@ -419,16 +406,6 @@ static enum gate_status check_alike(struct round *r, const struct kg_problem *p,
     return GATE_OK;
 }
 
-static bool is_at_least(const struct kg_problem *p, int64_t length, int64_t count)
-{
-    const struct op *op = op_of(p);
-    for (unsigned i = 0; i < op->n_sizes; i++)
-        if (op->sizes[i].kind != OP_GIVEN &&
-            op_size(p, &op->sizes[i]) < (op->sizes[i].kind == OP_LENGTH ? length : count))
-            return false;
-    return true;
-}
-
 /* The shape that is done soonest, but for those of hardly any work, whose inputs do not all count,
  * or of which a length or a count is less than that; NULL: there is none. */
 static const struct kg_problem *quickest(const struct round *r, const struct kg_problem *p,
@@ -439,9 +416,13 @@ static const struct kg_problem *quickest(const struct round *r, const struct kg_
     for (unsigned i = 0; i < r->n; i++) {
         const struct kg_problem *other = &r->shape[i];
         const double flops = problem_flops(other);
-        if (problem_dtype_index(p) == problem_dtype_index(other) &&
-            (!op->inputs_count || op->inputs_count(other)) && flops >= SOAK_FLOPS &&
-            is_at_least(other, length, count) && (!found || flops < problem_flops(found)))
+        bool fits = problem_dtype_index(p) == problem_dtype_index(other) &&
+                    (!op->inputs_count || op->inputs_count(other)) && flops >= SOAK_FLOPS &&
+                    (!found || flops < problem_flops(found));
+        for (const struct op_size *s = op->sizes; s < op->sizes + op->n_sizes; s++)
+            fits = fits && (s->kind == OP_GIVEN ||
+                            op_size(other, s) >= (s->kind == OP_LENGTH ? length : count));
+        if (fits)
             found = other;
     }
     return found;
@@ -561,7 +542,13 @@ static enum gate_status check_all(struct round *r, const struct kg_problem *p,
     const struct kg_problem *small = quickest(r, p, 1, 1), *rows = quickest(r, p, 2, 2);
     rows = rows ? rows : quickest(r, p, 2, 1);
     if (rows && r->job->tier != VERIFY_SMALL) {
-        TRY(check_pinned(r, rows, err));
+        /* Strides that are remembered by address and sizes: the same problem in the same place,
+         * otherwise laid out. */
+        static const enum tensor_layout kinds[] = {TENSOR_PADDED, TENSOR_WIDE, TENSOR_HEADS,
+                                                   TENSOR_DENSE};
+        TRY(bench_reserve(&r->bench, &r->bench.slab, PINNED_ROOM, err));
+        for (unsigned i = 0; i < 4; i++)
+            TRY(check(r, rows, sharpest(rows), pinned_layout(kinds[i]), GUARD_NONE, err));
         TRY(check_alike(r, rows, err));
     }
     if (!small || !r->arm->verification.ok)
