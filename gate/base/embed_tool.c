@@ -30,12 +30,6 @@ struct file {
     size_t size;
 };
 
-static const char *name_of(const char *path)
-{
-    const char *web = strstr(path, "web/"), *slash = strrchr(path, '/');
-    return web ? web + strlen("web/") : slash ? slash + 1 : path;
-}
-
 static int compare_files(const void *a, const void *b)
 {
     return strcmp(((const struct file *)a)->name, ((const struct file *)b)->name);
@@ -58,7 +52,8 @@ static bool read_file(const char *path, struct file *out)
         fprintf(stderr, "embed: cannot open '%s': %s\n", path, strerror(errno));
         return false;
     }
-    out->name = name_of(path);
+    const char *web = strstr(path, "web/"), *slash = strrchr(path, '/');
+    out->name = web ? web + strlen("web/") : slash ? slash + 1 : path;
     out->data = reserve(MAX_FILE);
     out->size = fread(out->data, 1, MAX_FILE, in);
     bool good = !ferror(in) && out->size < MAX_FILE;

@@ -9,69 +9,41 @@
 
 /* ---- operators ---- */
 
-static bool add(int64_t a, int64_t b, int64_t *out)
-{
-    return !__builtin_add_overflow(a, b, out);
-}
-
-static bool subtract(int64_t a, int64_t b, int64_t *out)
-{
-    return !__builtin_sub_overflow(a, b, out);
-}
-
-static bool multiply(int64_t a, int64_t b, int64_t *out)
-{
-    return !__builtin_mul_overflow(a, b, out);
-}
-
-static bool divide(int64_t a, int64_t b, int64_t *out)
-{
-    if (a == INT64_MIN && b == -1)
-        return false;
-    *out = a / b;
-    return true;
-}
-
-static bool rest(int64_t a, int64_t b, int64_t *out)
-{
-    *out = b == -1 ? 0 : a % b;
-    return true;
-}
-
-#define HOLDS(name, operator)                                                                      \
-    static bool name(int64_t a, int64_t b, int64_t *out)                                           \
-    {                                                                                              \
-        *out = a operator b;                                                                       \
-        return true;                                                                               \
-    }
-HOLDS(equal, ==)
-HOLDS(differ, !=)
-HOLDS(at_most, <=)
-HOLDS(at_least, >=)
-HOLDS(less, <)
-HOLDS(more, >)
-HOLDS(both, &&)
-HOLDS(either, ||)
-#undef HOLDS
+enum { EITHER, BOTH, EQUAL, DIFFER, AT_MOST, AT_LEAST, LESS, MORE };
+enum { ADD = MORE + 1, SUBTRACT, MULTIPLY, DIVIDE, REST, OPERATORS };
 
 /* Those of two characters before those that begin like them; `rank`: the higher binds. */
-static const struct operation {
+static const struct {
     const char *text;
     unsigned rank;
-    bool divides;
-    bool (*apply)(int64_t a, int64_t b, int64_t *out);
-} operators[] = {
-    {"||", 1, false, either},  {"&&", 2, false, both},    {"==", 3, false, equal},
-    {"!=", 3, false, differ},  {"<=", 3, false, at_most}, {">=", 3, false, at_least},
-    {"<", 3, false, less},     {">", 3, false, more},     {"+", 4, false, add},
-    {"-", 4, false, subtract}, {"*", 5, false, multiply}, {"/", 5, true, divide},
-    {"%", 5, true, rest},
+} operators[OPERATORS] = {
+    [EITHER] = {"||", 1},  [BOTH] = {"&&", 2},     [EQUAL] = {"==", 3},   [DIFFER] = {"!=", 3},
+    [AT_MOST] = {"<=", 3}, [AT_LEAST] = {">=", 3}, [LESS] = {"<", 3},     [MORE] = {">", 3},
+    [ADD] = {"+", 4},      [SUBTRACT] = {"-", 4},  [MULTIPLY] = {"*", 5}, [DIVIDE] = {"/", 5},
+    [REST] = {"%", 5},
 };
 
-#define OPERATORS (sizeof operators / sizeof operators[0])
 #define RANK_MINUS 6
 
-enum { EQUAL = 2, SUBTRACT = 9, REST = 12 }; /* places in the table */
+/* NULL, or why it has no value. */
+static const char *apply(size_t o, int64_t a, int64_t b, int64_t *out)
+{
+    const bool holds[] = {
+        [EITHER] = a || b,    [BOTH] = a && b,       [EQUAL] = (a == b), [DIFFER] = (a != b),
+        [AT_MOST] = (a <= b), [AT_LEAST] = (a >= b), [LESS] = (a < b),   [MORE] = (a > b)};
+    bool overflows = false;
+    if ((o == DIVIDE || o == REST) && b == 0)
+        return "it divides by zero";
+    if (o == ADD)
+        overflows = __builtin_add_overflow(a, b, out);
+    else if (o == SUBTRACT)
+        overflows = __builtin_sub_overflow(a, b, out);
+    else if (o == MULTIPLY || (o == DIVIDE && b == -1)) /* the least number has no negative */
+        overflows = __builtin_mul_overflow(a, b, out);
+    else
+        *out = o == DIVIDE ? a / b : o == REST ? (b == -1 ? 0 : a % b) : holds[o];
+    return overflows ? "its value does not fit in 63 bits" : NULL;
+}
 
 /* ---- parsing ---- */
 
@@ -105,83 +77,61 @@ static bool put(struct parser *p, enum expression_step_kind kind, int64_t value)
     return true;
 }
 
-static bool parse_number(struct parser *p)
-{
-    int64_t value = 0;
-    const char *at = p->at;
-    for (; *at >= '0' && *at <= '9'; at++)
-        if (!multiply(value, 10, &value) || !add(value, *at - '0', &value))
-            return fail(p, "the number does not fit in 63 bits");
-    p->at = at;
-    return put(p, STEP_NUMBER, value);
-}
-
-static bool parse_size(struct parser *p)
-{
-    const size_t length = strspn(p->at, "abcdefghijklmnopqrstuvwxyz0123456789_");
-    for (unsigned i = 0; i < p->n_sizes; i++)
-        if (strlen(p->sizes[i]) == length && !strncmp(p->sizes[i], p->at, length)) {
-            p->at += length;
-            return put(p, STEP_SIZE, i);
-        }
-    return fail(p, "no size has this name");
-}
-
 static bool parse_above(struct parser *p, unsigned rank);
 
-static bool parse_nested(struct parser *p)
-{
-    if (*p->at == '-') {
-        p->at++;
-        return put(p, STEP_NUMBER, 0) && parse_above(p, RANK_MINUS) &&
-               put(p, STEP_OPERATOR, SUBTRACT);
-    }
-    p->at++;
-    if (!parse_above(p, 1))
-        return false;
-    if (*p->at != ')')
-        return fail(p, "expected ')'");
-    p->at++;
-    return true;
-}
-
+/* A number, the name of a size, a negative, or what parentheses hold. */
 static bool parse_operand(struct parser *p)
 {
-    bool good = false;
-    skip_spaces(p);
+    const size_t length = strspn(p->at, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    int64_t value = 0;
     if (*p->at >= '0' && *p->at <= '9') {
-        good = parse_number(p);
-    } else if (*p->at >= 'a' && *p->at <= 'z') {
-        good = parse_size(p);
-    } else if (*p->at != '-' && *p->at != '(') {
-        good = fail(p, "expected a number, a size or '('");
-    } else if (p->depth == DEPTH_MAX) {
-        good = fail(p, "the expression is nested too deeply");
-    } else {
-        p->depth++;
-        good = parse_nested(p);
-        p->depth--;
+        const char *at = p->at;
+        for (; *at >= '0' && *at <= '9'; at++)
+            if (apply(MULTIPLY, value, 10, &value) || apply(ADD, value, *at - '0', &value))
+                return fail(p, "the number does not fit in 63 bits");
+        p->at = at;
+        return put(p, STEP_NUMBER, value);
     }
-    skip_spaces(p);
-    return good;
-}
-
-/* The operator here; OPERATORS: none. */
-static size_t operator_at(const char *at)
-{
-    size_t i = 0;
-    while (i < OPERATORS && strncmp(operators[i].text, at, strlen(operators[i].text)) != 0)
-        i++;
-    return i;
+    if (*p->at >= 'a' && *p->at <= 'z') {
+        for (unsigned i = 0; i < p->n_sizes; i++)
+            if (strlen(p->sizes[i]) == length && !strncmp(p->sizes[i], p->at, length)) {
+                p->at += length;
+                return put(p, STEP_SIZE, i);
+            }
+        return fail(p, "no size has this name");
+    }
+    if (*p->at != '-' && *p->at != '(')
+        return fail(p, "expected a number, a size or '('");
+    if (p->depth == DEPTH_MAX)
+        return fail(p, "the expression is nested too deeply");
+    p->depth++;
+    if (*p->at++ == '-') {
+        if (!put(p, STEP_NUMBER, 0) || !parse_above(p, RANK_MINUS) ||
+            !put(p, STEP_OPERATOR, SUBTRACT))
+            return false;
+    } else {
+        if (!parse_above(p, 1))
+            return false;
+        if (*p->at != ')')
+            return fail(p, "expected ')'");
+        p->at++;
+    }
+    p->depth--;
+    return true;
 }
 
 /* Operands that operators of this rank or a higher one connect, from left to right. */
 static bool parse_above(struct parser *p, unsigned rank)
 {
+    skip_spaces(p);
     if (!parse_operand(p))
         return false;
+    skip_spaces(p);
     for (;;) {
-        const size_t found = operator_at(p->at);
+        size_t found = 0;
+        while (found < OPERATORS &&
+               strncmp(operators[found].text, p->at, strlen(operators[found].text)) != 0)
+            found++;
         if (found == OPERATORS || operators[found].rank < rank)
             return true;
         p->at += strlen(operators[found].text);
@@ -221,10 +171,8 @@ bool expression_value(const struct expression *e, const int64_t *sizes, int64_t 
             stack[n++] = s->kind == STEP_NUMBER ? s->value : sizes[s->value];
             continue;
         }
-        const struct operation *o = &operators[s->value];
         n--;
-        *why = o->divides && !stack[n] ? "it divides by zero" : "its value does not fit in 63 bits";
-        if ((o->divides && !stack[n]) || !o->apply(stack[n - 1], stack[n], &stack[n - 1]))
+        if ((*why = apply((size_t)s->value, stack[n - 1], stack[n], &stack[n - 1])))
             return false;
     }
     *value = stack[0];

@@ -24,20 +24,6 @@ static ssize_t read_some(int fd, void *bytes, size_t n)
     return got;
 }
 
-static bool write_all(int fd, const char *bytes, size_t n)
-{
-    while (n > 0) {
-        ssize_t put = write(fd, bytes, n);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return false;
-        bytes += put;
-        n -= (size_t)put;
-    }
-    return true;
-}
-
 /* Some file systems have nothing to sync and say EINVAL; that is no failure. */
 static bool sync_fd(int fd)
 {
@@ -118,20 +104,6 @@ static bool sync_folder(const char *folder)
     return synced;
 }
 
-/* The part of `path` before its last slash: ".", "/" or a folder. */
-static bool folder_of(const char *path, char *folder, size_t size)
-{
-    const char *slash = strrchr(path, '/');
-    int n;
-    if (!slash)
-        n = snprintf(folder, size, ".");
-    else if (slash == path)
-        n = snprintf(folder, size, "/");
-    else
-        n = snprintf(folder, size, "%.*s", (int)(slash - path), path);
-    return n >= 0 && (size_t)n < size;
-}
-
 struct file_writer {
     int fd;
     char *name;    /* for messages */
@@ -164,7 +136,10 @@ void file_writer_abort(struct file_writer *w)
 static enum gate_status open_beside(struct file_writer *w, const struct stat *old,
                                     struct gate_error *err)
 {
-    if (!folder_of(w->target, w->folder, sizeof(w->folder)))
+    const char *slash = strrchr(w->target, '/');
+    const int length = slash && slash > w->target ? (int)(slash - w->target) : 1;
+    if ((size_t)snprintf(w->folder, sizeof(w->folder), "%.*s", length, slash ? w->target : ".") >=
+        sizeof(w->folder))
         return writer_failed(w, ENAMETOOLONG, err);
     /* An early answer for a name that only the rename would refuse. */
     struct stat st;
@@ -226,7 +201,14 @@ enum gate_status file_writer_open(const char *path, struct file_writer **out,
 enum gate_status file_writer_put(struct file_writer *w, const void *bytes, size_t n,
                                  struct gate_error *err)
 {
-    return write_all(w->fd, bytes, n) ? GATE_OK : writer_failed(w, errno, err);
+    for (const char *at = bytes; n > 0;) {
+        ssize_t put = write(w->fd, at, n);
+        if (put < 0 && errno != EINTR)
+            return writer_failed(w, errno, err);
+        at += put < 0 ? 0 : put;
+        n -= put < 0 ? 0 : (size_t)put;
+    }
+    return GATE_OK;
 }
 
 enum gate_status file_writer_commit(struct file_writer *w, struct gate_error *err)

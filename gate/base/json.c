@@ -74,17 +74,15 @@ size_t json_plain_length(const char *s, size_t n)
 
 void json_escape(const char *s, struct buf *out)
 {
-    static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
-    size_t left = strlen(s);
-    if (json_is_plain(s, left)) {
-        buf_append(out, s, left);
+    const size_t len = strlen(s);
+    uint32_t code;
+    if (json_is_plain(s, len)) {
+        buf_append(out, s, len);
         return;
     }
-    while (left > 0) {
-        uint32_t code;
-        size_t n = utf8_decode(s, left, &code);
-        if (n == 0)
-            buf_puts(out, replacement);
+    for (size_t n; (n = utf8_next(s, &code)); s += n)
+        if (code == UTF8_BAD)
+            buf_puts(out, "\xef\xbf\xbd"); /* U+FFFD */
         else if (code == '"' || code == '\\')
             buf_printf(out, "\\%c", (char)code);
         else if (code == '\n')
@@ -95,10 +93,6 @@ void json_escape(const char *s, struct buf *out)
             buf_printf(out, "\\u%04x", (unsigned)code);
         else
             buf_append(out, s, n);
-        n = n ? n : 1;
-        s += n;
-        left -= n;
-    }
 }
 
 static void write_string(const char *s, struct buf *out)

@@ -137,12 +137,6 @@ static bool check_escape(struct json_scan *s)
     return (low >= 0xdc00 && low <= 0xdfff) || fault(s, start, "half of a surrogate pair");
 }
 
-/* Does it stand for itself in a string, and for no more than itself? */
-static bool is_plain(char c)
-{
-    return c >= 0x20 && c != '"' && c != '\\' && (unsigned char)c < 0x80;
-}
-
 static bool check_string(struct json_scan *s)
 {
     size_t start = s->at++;
@@ -150,9 +144,11 @@ static bool check_string(struct json_scan *s)
     for (;;) {
         uint32_t code;
         s->at += json_plain_length(s->text + s->at, s->len - s->at);
-        while (s->at < s->len && is_plain(s->text[s->at]))
-            s->at++;
         int c = peek(s);
+        while (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') {
+            s->at++;
+            c = peek(s);
+        }
         if (c < 0)
             return fault(s, start, "string without an end");
         if (c < 0x20)
@@ -178,24 +174,20 @@ static bool check_word(struct json_scan *s, const char *word)
     return true;
 }
 
-static bool open_value(struct json_scan *s, bool object)
-{
-    if (s->depth == JSON_MAX_DEPTH)
-        return fault(s, s->at, "nested too deeply");
-    uint64_t bit = (uint64_t)1 << ++s->depth;
-    s->objects = object ? s->objects | bit : s->objects & ~bit;
-    s->state = object ? JSON_KEY_OR_END : JSON_VALUE_OR_END;
-    s->at++;
-    return true;
-}
-
 static bool check_value(struct json_scan *s)
 {
     int c = peek(s);
     if (s->n_values++ == JSON_MAX_VALUES)
         return fault(s, s->at, "too many values");
-    if (c == '{' || c == '[')
-        return open_value(s, c == '{');
+    if (c == '{' || c == '[') {
+        if (s->depth == JSON_MAX_DEPTH)
+            return fault(s, s->at, "nested too deeply");
+        uint64_t bit = (uint64_t)1 << ++s->depth;
+        s->objects = c == '{' ? s->objects | bit : s->objects & ~bit;
+        s->state = c == '{' ? JSON_KEY_OR_END : JSON_VALUE_OR_END;
+        s->at++;
+        return true;
+    }
     s->state = s->depth ? JSON_COMMA_OR_END : JSON_END;
     return c == '"'                  ? check_string(s)
            : c == 't'                ? check_word(s, "true")
@@ -248,14 +240,9 @@ static bool check_token(struct json_scan *s)
     }
 }
 
-static bool is_space(char c)
-{
-    return c <= ' ' && (c == ' ' || c == '\n' || c == '\t' || c == '\r');
-}
-
 static void skip_space(struct json_scan *s)
 {
-    while (s->at < s->len && is_space(s->text[s->at]))
+    for (int c = peek(s); c == ' ' || c == '\n' || c == '\t' || c == '\r'; c = peek(s))
         s->at++;
 }
 

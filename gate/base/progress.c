@@ -53,19 +53,6 @@ static void *watch(void *unused)
     return unused;
 }
 
-/* It takes no signals: those are for the thread that waits. Without it there are no lines. */
-static void start_watch(void)
-{
-    sigset_t all, before;
-    pthread_t thread;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    watched = true;
-    if (!pthread_create(&thread, NULL, watch, NULL))
-        pthread_detach(thread);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
 void progress_show(const char *text)
 {
     if (isatty(STDERR_FILENO)) {
@@ -74,10 +61,17 @@ void progress_show(const char *text)
     }
     pthread_mutex_lock(&lock);
     begun_s = clock_s();
-    if (!watched)
-        last_s = begun_s;
     snprintf(current, sizeof current, "%s", text);
-    if (!watched)
-        start_watch();
+    if (!watched) { /* it takes no signals: those are for the thread that waits */
+        sigset_t all, before;
+        pthread_t thread;
+        last_s = begun_s;
+        watched = true;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        if (!pthread_create(&thread, NULL, watch, NULL)) /* else there are no lines */
+            pthread_detach(thread);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
     pthread_mutex_unlock(&lock);
 }

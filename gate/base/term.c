@@ -72,37 +72,22 @@ int term_columns(int fd)
 
 int term_width(const char *text)
 {
-    size_t left = strlen(text);
+    uint32_t code;
     int width = 0;
-    while (left > 0) {
-        uint32_t code;
-        size_t n = utf8_decode(text, left, &code);
-        if (n == 0) {
-            n = 1;
-            width++;
-        } else if (!IN(combining, code)) {
+    for (size_t n; (n = utf8_next(text, &code)); text += n)
+        if (!IN(combining, code))
             width += IN(wide, code) ? 2 : 1;
-        }
-        text += n;
-        left -= n;
-    }
     return width;
 }
 
 void term_puts(const char *text, struct buf *out)
 {
-    size_t left = strlen(text);
-    while (left > 0) {
-        uint32_t code;
-        size_t n = utf8_decode(text, left, &code);
-        if (n == 0 || IN(unsafe, code))
+    uint32_t code;
+    for (size_t n; (n = utf8_next(text, &code)); text += n)
+        if (code == UTF8_BAD || IN(unsafe, code))
             buf_puts(out, "\xef\xbf\xbd");
         else
             buf_append(out, text, n);
-        n = n ? n : 1;
-        text += n;
-        left -= n;
-    }
 }
 
 void term_wrap(const char *words, size_t n, int column, int indent, int width, struct buf *out)

@@ -42,6 +42,13 @@ size_t utf8_decode(const char *s, size_t n, uint32_t *code)
     return len;
 }
 
+size_t utf8_next(const char *s, uint32_t *code)
+{
+    *code = UTF8_BAD;
+    size_t n = *s ? utf8_decode(s, 4, code) : 0; /* a NUL ends a character that is cut */
+    return n ? n : *s != '\0';
+}
+
 size_t utf8_length(const char *s)
 {
     size_t n = 0;

@@ -15,6 +15,12 @@
  */
 size_t utf8_decode(const char *s, size_t n, uint32_t *code);
 
+#define UTF8_BAD UINT32_MAX
+
+/* The same at the place of a text that a loop has come to: its length is 1 and its code UTF8_BAD at
+ * a byte that is not UTF-8, and 0 at the end. */
+size_t utf8_next(const char *s, uint32_t *code);
+
 /* Code points of a valid string. */
 size_t utf8_length(const char *s);
 
