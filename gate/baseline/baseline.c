@@ -52,7 +52,7 @@ static const char *const schemas[] = {"gate-baseline/1", NULL};
     TEXT(launches, 0, LAUNCHES_TEXT_MAX), \
     YES_NO(dirty), \
     SHARE(rel_fro, 0), \
-    NAMED(outputs, 0, DOCUMENT_OUTPUTS_MAX, document_output_shape), \
+    NAMED(outputs, 0, DOCUMENT_OUTPUTS_MAX, document_output), \
     FORMED(vendor, 0, FORM_NAME, NAME_MAX_CHARACTERS), \
     POSITIVE(vendor_ratio, 0), \
     TEXTS(suites, 0, BASELINE_SUITES_MAX, NAME_MAX_CHARACTERS)
@@ -78,7 +78,7 @@ const struct shape baseline_listed_entry_shape = SHAPE_OF(listed_entry);
 #undef OF
 
 #define OF baseline_case
-static const struct field one_case_fields[] = {PART(entry, entry_shape)};
+static const struct field one_case_fields[] = {PART(entry, entry)};
 SHAPE(one_case);
 #undef OF
 
@@ -119,7 +119,7 @@ static const struct field file_fields[] = {
     FORMED(contract, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
     MAP(cases, REQUIRED, one_case),
     MAP(trends, 0, one_trend),
-    LIST(log, REQUIRED, 0, 1000000, change_shape),
+    LIST(log, REQUIRED, 0, 1000000, change),
 };
 const struct shape baseline_file_shape = SHAPE_OF(file);
 #undef OF
@@ -151,7 +151,7 @@ static void write_file(const struct baseline_file *f, struct buf *out)
         write_text("\n    \"", trend->id, "\": [", out);
         for (size_t j = 0; j < trend->n_runs; j++) {
             buf_puts(out, "\n      ");
-            fields_write_spaced(&evidence, &trend->runs[j], out);
+            fields_write_spaced(&evidence_shape, &trend->runs[j], out);
             buf_puts(out, j + 1 < trend->n_runs ? "," : "\n    ]");
         }
         buf_puts(out, i + 1 < f->n_trends ? "," : "\n  },\n");

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/cases/op_reading.h"
+#include "gate/cases/op_file.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,32 +114,10 @@ static const struct field op_fields[] = {
     MAP(variants, 0, one_variant),
     MAP(error_limits, 0, one_limit),
 };
-const struct shape op_file = SHAPE_OF(op);
+const struct shape op_file_shape = SHAPE_OF(op);
 #undef OF
 
 /* ---- what its shape does not say ---- */
-
-bool op_refuse(struct reading *r, const char *pointer, const char *format, ...)
-{
-    va_list args;
-    snprintf(r->fault.pointer, sizeof r->fault.pointer, "%s", pointer);
-    va_start(args, format);
-    vsnprintf(r->fault.message, sizeof r->fault.message, format, args);
-    va_end(args);
-    return false;
-}
-
-bool op_refuse_in(struct reading *r, const char *list, size_t i, const char *key,
-                  const char *format, ...)
-{
-    char pointer[64], message[200];
-    va_list args;
-    snprintf(pointer, sizeof pointer, "/%s/%zu%s%s", list, i, *key ? "/" : "", key);
-    va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
-    va_end(args);
-    return op_refuse(r, pointer, "%s", message);
-}
 
 size_t op_size_named(const struct op_file *f, const char *name)
 {
@@ -162,7 +139,7 @@ static bool is_taken(const struct op_file *f, size_t before, const char *name)
 
 /* ---- sizes ---- */
 
-static bool read_values(struct reading *r, size_t at)
+static bool read_values(struct op_reading *r, size_t at)
 {
     struct own_op *own = r->own;
     const struct op_file_size *f = &own->file.sizes[at];
@@ -170,21 +147,22 @@ static bool read_values(struct reading *r, size_t at)
     for (size_t i = 0; i < f->n_values; i++) {
         if (!(f->values[i] >= (double)own->least[at] && f->values[i] <= (double)own->most[at]) ||
             f->values[i] != floor(f->values[i]))
-            return op_refuse_in(r, "sizes", at, "values", "must be integers from %lld to %lld",
-                                (long long)own->least[at], (long long)own->most[at]);
+            return field_refuse(&r->fault, "/sizes/%zu/values: must be integers from %lld to %lld",
+                                at, (long long)own->least[at], (long long)own->most[at]);
         own->values[i] = (int64_t)f->values[i];
     }
     own->sizes[at].values = own->values;
     return true;
 }
 
-static bool read_size(struct reading *r, size_t at)
+static bool read_size(struct op_reading *r, size_t at)
 {
     struct own_op *own = r->own;
     const struct op_file_size *f = &own->file.sizes[at];
     if (is_taken(&own->file, at, f->name) || f->name[0] < 'a' || strpbrk(f->name, ".+-"))
-        return op_refuse_in(r, "sizes", at, "name",
-                            "'%s' is taken, or is not made of letters, digits and '_'", f->name);
+        return field_refuse(
+            &r->fault, "/sizes/%zu/name: '%s' is taken, or is not made of letters, digits and '_'",
+            at, f->name);
     own->sizes[at] = (struct op_size){.key = f->name,
                                       .id = f->name,
                                       .axis = op_axis_of(at),
@@ -198,15 +176,15 @@ static bool read_size(struct reading *r, size_t at)
     own->most[at] = f->most > 0 ? f->most : OP_SIZE_MAX;
     own->step[at] = 1;
     if (own->least[at] > own->most[at])
-        return op_refuse_in(r, "sizes", at, "least", "must be at most %lld, which is the most",
-                            (long long)own->most[at]);
+        return field_refuse(&r->fault, "/sizes/%zu/least: must be at most %lld, which is the most",
+                            at, (long long)own->most[at]);
     if ((f->kind == OP_GIVEN) != (f->n_values > 0))
-        return op_refuse_in(r, "sizes", at, "kind",
-                            "a 'given' size has 'values', and no other has");
+        return field_refuse(&r->fault,
+                            "/sizes/%zu/kind: a 'given' size has 'values', and no other has", at);
     return f->kind != OP_GIVEN || read_values(r, at);
 }
 
-static bool read_sizes(struct reading *r)
+static bool read_sizes(struct op_reading *r)
 {
     const struct op_file *f = &r->own->file;
     unsigned n[3] = {0};
@@ -216,24 +194,24 @@ static bool read_sizes(struct reading *r)
         n[f->sizes[i].kind]++;
     }
     if (!n[OP_LENGTH] || n[OP_LENGTH] > LENGTHS_MAX || n[OP_COUNT] > COUNTS_MAX || n[OP_GIVEN] > 1)
-        return op_refuse(r, "/sizes",
-                         "must be 1 to %d of kind 'length', at most %d of 'count' and 1 of 'given'",
-                         LENGTHS_MAX, COUNTS_MAX);
+        return field_refuse(
+            &r->fault,
+            "/sizes: must be 1 to %d of kind 'length', at most %d of 'count' and 1 of 'given'",
+            LENGTHS_MAX, COUNTS_MAX);
     return true;
 }
 
 /* ---- expressions ---- */
 
-bool op_read_expression(struct reading *r, const char *pointer, const char *text,
+bool op_read_expression(struct op_reading *r, const char *pointer, const char *text,
                         struct expression *out)
 {
     const char *names[OP_SIZES_MAX];
     struct gate_error err = {0};
     for (size_t i = 0; i < r->own->file.n_sizes; i++)
         names[i] = r->own->file.sizes[i].name;
-    if (expression_parse(text, names, (unsigned)r->own->file.n_sizes, out, &err))
-        return op_refuse(r, pointer, "%.200s", err.message);
-    return true;
+    return !expression_parse(text, names, (unsigned)r->own->file.n_sizes, out, &err) ||
+           field_refuse(&r->fault, "%s: %.200s", pointer, err.message);
 }
 
 static int64_t common_multiple(int64_t a, int64_t b)
@@ -248,7 +226,7 @@ static int64_t common_multiple(int64_t a, int64_t b)
 }
 
 /* "n % 16 == 0" says how sizes go up, and "h % kv == 0" that kv counts groups of h. */
-static bool note_multiple(struct reading *r, size_t constraint)
+static bool note_multiple(struct op_reading *r, size_t constraint)
 {
     struct own_op *own = r->own;
     struct expression_step of;
@@ -265,10 +243,11 @@ static bool note_multiple(struct reading *r, size_t constraint)
         own->step[size] = common_multiple(own->step[size], of.value);
     return of.value <= STEP_MAX && own->step[size] <= STEP_MAX
                ? true
-               : op_refuse_in(r, "constraints", constraint, "", "sizes go up by more than 2^20");
+               : field_refuse(&r->fault, "/constraints/%zu: sizes go up by more than 2^20",
+                              constraint);
 }
 
-static bool read_expressions(struct reading *r)
+static bool read_expressions(struct op_reading *r)
 {
     struct own_op *own = r->own;
     char pointer[40];
@@ -288,23 +267,23 @@ static double usual_parameter(const struct kg_problem *p)
     return op_of(p)->own->file.parameter.usual;
 }
 
-static bool read_parameter(struct reading *r)
+static bool read_parameter(struct op_reading *r)
 {
     struct own_op *own = r->own;
     const struct op_file_parameter *f = &own->file.parameter;
     if (!own->file.has_parameter)
         return true;
     if (is_taken(&own->file, own->file.n_sizes, f->name))
-        return op_refuse(r, "/parameter/name", "'%s' is taken", f->name);
+        return field_refuse(&r->fault, "/parameter/name: '%s' is taken", f->name);
     if (!(f->least <= f->usual && f->usual <= f->most))
-        return op_refuse(r, "/parameter/usual", "must be from 'least' to 'most'");
+        return field_refuse(&r->fault, "/parameter/usual: must be from 'least' to 'most'");
     own->param = (struct op_param){
         .key = f->name, .at = 0, .least = f->least, .most = f->most, .usual = usual_parameter};
     own->op.param = &own->param;
     return true;
 }
 
-static bool read_flag(struct reading *r)
+static bool read_flag(struct op_reading *r)
 {
     struct own_op *own = r->own;
     const struct op_file_flag *f = &own->file.flag;
@@ -312,9 +291,9 @@ static bool read_flag(struct reading *r)
         return true;
     if (is_taken(&own->file, own->file.n_sizes, f->name) ||
         (own->file.has_parameter && !strcmp(f->name, own->file.parameter.name)))
-        return op_refuse(r, "/flag/name", "'%s' is taken", f->name);
+        return field_refuse(&r->fault, "/flag/name: '%s' is taken", f->name);
     if (!strcmp(f->yes, f->no))
-        return op_refuse(r, "/flag/no", "ids could not tell it from 'yes'");
+        return field_refuse(&r->fault, "/flag/no: ids could not tell it from 'yes'");
     own->flag = (struct op_flag){.key = f->name, .bit = KG_FLAG_OWN, .yes = f->yes, .no = f->no};
     own->op.flag = &own->flag;
     return true;
@@ -322,50 +301,47 @@ static bool read_flag(struct reading *r)
 
 /* ---- all ---- */
 
-static bool read_name(struct reading *r)
+static bool read_name(struct op_reading *r)
 {
     const char *name = r->own->file.name;
     const struct op *other = op_by_name(name);
     r->own->op.name = name;
     if (strpbrk(name, "+"))
-        return op_refuse(r, "/name", "'%s' is no name of an op in kernel.h", name);
+        return field_refuse(&r->fault, "/name: '%s' is no name of an op in kernel.h", name);
     if (!strcmp(name, DOCUMENT_FOREIGN))
-        return op_refuse(r, "/name", "'%s' stands for what other tools measured", name);
-    return !other || op_refuse(r, "/name", "'%s' is the name of an op that %s", name,
-                               other->own ? "another file has" : "is built in");
+        return field_refuse(&r->fault, "/name: '%s' stands for what other tools measured", name);
+    return !other || field_refuse(&r->fault, "/name: '%s' is the name of an op that %s", name,
+                                  other->own ? "another file has" : "is built in");
 }
 
-static bool read_id(struct reading *r)
+static bool read_id(struct op_reading *r)
 {
     struct own_op *own = r->own;
-    char pointer[40];
     for (size_t i = 0; i < own->file.n_sizes; i++)
         own->id[i] = own->sizes[i].axis;
     for (size_t i = 0; i < own->file.n_id; i++) {
         const size_t size = op_size_named(&own->file, own->file.id[i]);
-        snprintf(pointer, sizeof pointer, "/id/%zu", i);
         if (size == own->file.n_sizes || memchr(own->id, op_axis_of(size), i))
-            return op_refuse(r, pointer, "'%s' is no size, or is there twice", own->file.id[i]);
+            return field_refuse(&r->fault, "/id/%zu: '%s' is no size, or is there twice", i,
+                                own->file.id[i]);
         own->id[i] = op_axis_of(size);
     }
     return !own->file.n_id || own->file.n_id == own->file.n_sizes ||
-           op_refuse(r, "/id", "must name each size once: two cases could have one id");
+           field_refuse(&r->fault, "/id: must name each size once: two cases could have one id");
 }
 
-static bool check_limits(struct reading *r)
+static bool check_limits(struct op_reading *r)
 {
     const struct op_file *f = &r->own->file;
-    char pointer[80];
-    for (size_t i = 0; i < f->n_error_limits; i++) {
-        snprintf(pointer, sizeof pointer, "/error_limits/%.60s", f->error_limits[i].dtype);
+    for (size_t i = 0; i < f->n_error_limits; i++)
         if (!op_row_by_name(&r->own->op, f->error_limits[i].dtype))
-            return op_refuse(r, pointer, "no case has this dtype");
-    }
+            return field_refuse(&r->fault, "/error_limits/%.60s: no case has this dtype",
+                                f->error_limits[i].dtype);
     return true;
 }
 
 /* Are there sizes from which the gate gets to some that are allowed? */
-static bool check_constraints(struct reading *r)
+static bool check_constraints(struct op_reading *r)
 {
     struct own_op *own = r->own;
     static const int64_t tries[] = {1, 2, 8, 64, 100, 128, 512, 1024, 4096};
@@ -380,13 +356,13 @@ static bool check_constraints(struct reading *r)
             return true;
         broken = own_op_broken(own, &p, &last) ? last : broken;
     }
-    return op_refuse(r, broken.pointer,
-                     "the gate finds no sizes that meet all: begin with 'least', 'most' and "
-                     "'SIZE %% NUMBER == 0'%s%.100s",
-                     *broken.why ? ". The last ones: " : "", broken.why);
+    return field_refuse(&r->fault,
+                        "%s: the gate finds no sizes that meet all: begin with 'least', 'most' and "
+                        "'SIZE %% NUMBER == 0'%s%.100s",
+                        broken.pointer, *broken.why ? ". The last ones: " : "", broken.why);
 }
 
-static bool build(struct reading *r)
+static bool build(struct op_reading *r)
 {
     struct own_op *own = r->own;
     own->op.sizes = own->sizes;
@@ -405,9 +381,9 @@ static bool build(struct reading *r)
 enum gate_status own_op_parse(const char *name, const char *text, size_t len, struct own_op **out,
                               struct gate_error *err)
 {
-    struct reading r = {.own = xcalloc(1, sizeof *r.own)};
-    enum gate_status status =
-        fields_parse(&op_file, name, 1, text, len, GATE_USAGE, &r.own->file, &r.own->taken, err);
+    struct op_reading r = {.own = xcalloc(1, sizeof *r.own)};
+    enum gate_status status = fields_parse(&op_file_shape, name, 1, text, len, GATE_USAGE,
+                                           &r.own->file, &r.own->taken, err);
     if (status) {
         free(r.own);
         return status;
@@ -422,7 +398,7 @@ enum gate_status own_op_parse(const char *name, const char *text, size_t len, st
 
 void own_op_free(struct own_op *own)
 {
-    fields_release(&op_file, &own->file);
+    fields_release(&op_file_shape, &own->file);
     free(own->taken.texts);
     free(own->values);
     free(own);

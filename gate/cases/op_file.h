@@ -106,7 +106,7 @@ struct op_file {
     size_t n_error_limits;
 };
 
-extern const struct shape op_file;
+extern const struct shape op_file_shape;
 
 /* ---- the op ---- */
 
@@ -154,6 +154,27 @@ enum gate_status own_op_use(const char *path, struct gate_error *err);
 
 /* The n-th that is in use; NULL: there are not so many. */
 const struct own_op *own_op_at(size_t n);
+
+/* ---- op_file.c and op_tensors.c, as they read a file ---- */
+
+struct op_reading {
+    struct own_op *own;
+    struct field_fault fault;
+};
+
+/* The place of a size; n_sizes: it is none. */
+size_t op_size_named(const struct op_file *f, const char *name);
+
+static inline char op_axis_of(size_t size)
+{
+    return (char)('a' + size);
+}
+
+bool op_read_expression(struct op_reading *r, const char *pointer, const char *text,
+                        struct expression *out);
+
+/* The tensors, once sizes are read. */
+bool op_read_tensors(struct op_reading *r);
 
 /* ---- own_op.c ---- */
 

@@ -5,7 +5,7 @@
  * One that is updated in place is an input and an output of the op. So outputs lie further back
  * there than in the file.
  */
-#include "gate/cases/op_reading.h"
+#include "gate/cases/op_file.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -65,14 +65,7 @@ static bool suits(const struct fill_rule *rule, const struct storage *s, bool fi
     return s->is_float || rule->suits == SUITS_ALL;
 }
 
-/* e8m0 has numbers of one sign, and no 0. */
-static bool suits_e8m0(int fill)
-{
-    return fill == FILL_POSITIVE || fill == FILL_SCALES || fill == FILL_UNIFORM ||
-           fill == FILL_CONSTANT;
-}
-
-static bool read_keys(struct reading *r, size_t at, int fill, const struct storage *s)
+static bool read_keys(struct op_reading *r, size_t at, int fill, const struct storage *s)
 {
     static const char *const for_dtypes[] = {"floating point", "all dtypes",
                                              "int8, int32 and int64", "bool",
@@ -83,18 +76,20 @@ static bool read_keys(struct reading *r, size_t at, int fill, const struct stora
                          (isnan(f->value) ? 0 : VALUE) | (f->end ? END : 0);
     char pointer[40];
     if (has != rule->keys && has != rule->or_keys)
-        return op_refuse_in(r, "tensors", at, "", "the fill '%s' needs %s", own_fill_names[fill],
-                            rule->words);
+        return field_refuse(&r->fault, "/tensors/%zu: the fill '%s' needs %s", at,
+                            own_fill_names[fill], rule->words);
     if (!suits(rule, s, f->dtype != NULL, f->end != NULL))
-        return op_refuse_in(r, "tensors", at, f->dtype ? "dtype" : "fill", "'%s' is for %s",
-                            f->end ? "end" : own_fill_names[fill],
+        return field_refuse(&r->fault, "/tensors/%zu/%s: '%s' is for %s", at,
+                            f->dtype ? "dtype" : "fill", f->end ? "end" : own_fill_names[fill],
                             for_dtypes[f->end ? SUITS_INTEGERS : rule->suits]);
-    if (s->code == KG_E8M0 && !suits_e8m0(fill))
-        return op_refuse_in(r, "tensors", at, f->fill < 0 ? "dtype" : "fill",
-                            "'%s' is not for e8m0, whose numbers are powers of two: take 'scales'",
-                            own_fill_names[fill]);
+    if (s->code == KG_E8M0 && fill != FILL_POSITIVE && fill != FILL_SCALES &&
+        fill != FILL_UNIFORM && fill != FILL_CONSTANT) /* it has one sign, and no 0 */
+        return field_refuse(&r->fault,
+                            "/tensors/%zu/%s: '%s' is not for e8m0, whose numbers are powers of "
+                            "two: take 'scales'",
+                            at, f->fill < 0 ? "dtype" : "fill", own_fill_names[fill]);
     if (f->nan == YES && (!s->is_float || s->code == KG_E2M1))
-        return op_refuse_in(r, "tensors", at, "nan", "%s has none", s->name);
+        return field_refuse(&r->fault, "/tensors/%zu/nan: %s has none", at, s->name);
     snprintf(pointer, sizeof pointer, "/tensors/%zu/end", at);
     return !f->end || op_read_expression(r, pointer, f->end, &r->own->end[at]);
 }
@@ -106,11 +101,12 @@ static bool is_power(double value)
 }
 
 /* Of an input that is stored like that. */
-static bool read_fill(struct reading *r, size_t at, const struct storage *s)
+static bool read_fill(struct op_reading *r, size_t at, const struct storage *s)
 {
     const struct op_file_tensor *f = &r->own->file.tensors[at];
     const int fill = f->fill < 0 ? (s->is_float ? FILL_NORMAL : FILL_INTEGERS) : f->fill;
     const bool one = fill == FILL_CONSTANT;
+    const char *key = one ? "value" : "least";
     struct own_range *range = &r->own->range[at];
     if (!read_keys(r, at, fill, s))
         return false;
@@ -126,32 +122,33 @@ static bool read_fill(struct reading *r, size_t at, const struct storage *s)
                                              : f->most};
     /* Those that the dtype has, or all may have: fp16's. */
     if (fill == FILL_SCALES && !(range->least > 0))
-        return op_refuse_in(r, "tensors", at, "least", "must be above 0");
+        return field_refuse(&r->fault, "/tensors/%zu/least: must be above 0", at);
     if (rules[fill].keys &&
         !(s->least <= range->least && range->least <= range->most && range->most <= s->most))
-        return op_refuse_in(r, "tensors", at, one ? "value" : "least",
-                            "must be numbers of %s, the least one first", s->name);
+        return field_refuse(&r->fault,
+                            "/tensors/%zu/%s: must be numbers of %s, the least one first", at, key,
+                            s->name);
     if (s->code == KG_E8M0 && rules[fill].keys &&
         !(is_power(range->least) && is_power(range->most)))
-        return op_refuse_in(r, "tensors", at, one ? "value" : "least",
-                            "must be powers of two in e8m0");
+        return field_refuse(&r->fault, "/tensors/%zu/%s: must be powers of two in e8m0", at, key);
     const bool whole = fill == FILL_INTEGERS || !s->is_float;
     if (whole && (range->least != floor(range->least) || range->most != floor(range->most)))
-        return op_refuse_in(r, "tensors", at, one ? "value" : "least", "must be integers");
+        return field_refuse(&r->fault, "/tensors/%zu/%s: must be integers", at, key);
     return true;
 }
 
 /* In each variant; without one as the least of the case's dtypes has it. */
-static bool read_fills(struct reading *r, size_t at)
+static bool read_fills(struct op_reading *r, size_t at)
 {
     const struct own_op *own = r->own;
     const struct op_file_tensor *f = &own->file.tensors[at];
+    if (f->role == FILE_OUT && (f->end || f->nan != UNKNOWN || f->fill >= 0))
+        return field_refuse(&r->fault, "/tensors/%zu/%s: is for inputs alone", at,
+                            f->end        ? "end"
+                            : f->fill < 0 ? "nan"
+                                          : "fill");
     if (f->role == FILE_OUT)
-        return (f->fill < 0 && !f->end && f->nan == UNKNOWN) || op_refuse_in(r, "tensors", at,
-                                                                             f->end        ? "end"
-                                                                             : f->fill < 0 ? "nan"
-                                                                                           : "fill",
-                                                                             "is for inputs alone");
+        return true;
     if (f->dtype || !own->op.n_rows)
         return read_fill(r, at, storage_by_name(f->dtype ? f->dtype : "fp16"));
     for (unsigned v = 0; v < own->op.n_rows; v++)
@@ -163,20 +160,16 @@ static bool read_fills(struct reading *r, size_t at)
 /* ---- one tensor ---- */
 
 /* Writes an axis that is no size as a capital letter. */
-static bool read_axis(struct reading *r, size_t tensor, const char *member, const char *text,
-                      char *out)
+static bool read_axis(struct op_reading *r, const char *pointer, const char *text, char *out)
 {
     struct own_op *own = r->own;
-    char pointer[60];
     unsigned i = 0;
     if (!strpbrk(text, "+-*/%(<=>"))
-        return op_refuse_in(r, "tensors", tensor, member, "no size is named '%s'", text);
+        return field_refuse(&r->fault, "%s: no size is named '%s'", pointer, text);
     while (i < own->n_axes && strcmp(own->axis_text[i], text) != 0)
         i++;
     if (i == OWN_AXES_MAX)
-        return op_refuse_in(r, "tensors", tensor, member, "more than %d axes are no sizes",
-                            OWN_AXES_MAX);
-    snprintf(pointer, sizeof pointer, "/tensors/%zu/%s", tensor, member);
+        return field_refuse(&r->fault, "%s: more than %d axes are no sizes", pointer, OWN_AXES_MAX);
     if (i == own->n_axes && !op_read_expression(r, pointer, text, &own->axis[i]))
         return false;
     own->axis_text[i] = text;
@@ -186,33 +179,34 @@ static bool read_axis(struct reading *r, size_t tensor, const char *member, cons
 }
 
 /* Writes axes as letters. */
-static bool read_axes(struct reading *r, size_t tensor, const char *key, const char *const *names,
-                      size_t n, char *out)
+static bool read_axes(struct op_reading *r, size_t tensor, const char *key,
+                      const char *const *names, size_t n, char *out)
 {
-    char member[40];
+    char pointer[60];
     for (size_t i = 0; i < n; i++) {
         const size_t size = op_size_named(&r->own->file, names[i]);
-        snprintf(member, sizeof member, "%s/%zu", key, i);
+        snprintf(pointer, sizeof pointer, "/tensors/%zu/%s/%zu", tensor, key, i);
         char axis = op_axis_of(size);
-        if (size == r->own->file.n_sizes && !read_axis(r, tensor, member, names[i], &axis))
+        if (size == r->own->file.n_sizes && !read_axis(r, pointer, names[i], &axis))
             return false;
         if (memchr(out, axis, i))
-            return op_refuse_in(r, "tensors", tensor, member, "'%s' is there twice", names[i]);
+            return field_refuse(&r->fault, "%s: '%s' is there twice", pointer, names[i]);
         out[i] = axis;
     }
     return true;
 }
 
 /* What a tensor is stored as; 0: it is no dtype that it may have. */
-static uint32_t dtype_of_name(struct reading *r, size_t at, const char *pointer, const char *name)
+static uint32_t dtype_of_name(struct op_reading *r, size_t at, const char *pointer,
+                              const char *name)
 {
     const bool in = r->own->file.tensors[at].role == FILE_IN;
     const struct storage *s = storage_by_name(name);
     if (s && (in || dtype_stored(s->code) || s->code == KG_I8))
         return s->code;
-    op_refuse(r, pointer,
-              in ? "no dtype has this name"
-                 : "must be fp16, bf16, fp32, e4m3, e5m2 or int8 in an output");
+    field_refuse(&r->fault, "%s: %s", pointer,
+                 in ? "no dtype has this name"
+                    : "must be fp16, bf16, fp32, e4m3, e5m2 or int8 in an output");
     return 0;
 }
 
@@ -226,7 +220,7 @@ static void set_dtype(const struct op_file *f, size_t at, uint32_t code,
         dtypes_of[as_output(f, at)] = code;
 }
 
-static bool read_dtype(struct reading *r, size_t at)
+static bool read_dtype(struct op_reading *r, size_t at)
 {
     const char *name = r->own->file.tensors[at].dtype;
     char pointer[40];
@@ -236,21 +230,21 @@ static bool read_dtype(struct reading *r, size_t at)
     return !name || code;
 }
 
-static bool read_tensor(struct reading *r, size_t at)
+static bool read_tensor(struct op_reading *r, size_t at)
 {
     struct own_op *own = r->own;
     const struct op_file_tensor *f = &own->file.tensors[at];
     const bool all = own->file.multilinear == YES;
     for (size_t i = 0; i < at; i++)
         if (!strcmp(own->file.tensors[i].name, f->name))
-            return op_refuse_in(r, "tensors", at, "name", "'%s' is there already", f->name);
+            return field_refuse(&r->fault, "/tensors/%zu/name: '%s' is there already", at, f->name);
     if (at && f->role < own->file.tensors[at - 1].role)
-        return op_refuse_in(r, "tensors", at, "role",
-                            "'in' comes before 'inout', and that before 'out'");
+        return field_refuse(
+            &r->fault, "/tensors/%zu/role: 'in' comes before 'inout', and that before 'out'", at);
     if (!f->n_axes)
-        return op_refuse_in(r, "tensors", at, "axes", "must be one or more");
+        return field_refuse(&r->fault, "/tensors/%zu/axes: must be one or more", at);
     if (f->role == FILE_IN && f->n_whole)
-        return op_refuse_in(r, "tensors", at, "whole", "is for outputs alone");
+        return field_refuse(&r->fault, "/tensors/%zu/whole: is for outputs alone", at);
     if (f->role != FILE_OUT)
         own->tensors[at] = (struct op_tensor){.name = f->name,
                                               .axes = own->axes[at],
@@ -283,7 +277,7 @@ static struct dtype row_of(const struct own_op *own, const uint32_t of[OP_TENSOR
     return row;
 }
 
-static bool read_variant(struct reading *r, size_t v)
+static bool read_variant(struct op_reading *r, size_t v)
 {
     struct own_op *own = r->own;
     const struct op_file *f = &own->file;
@@ -291,9 +285,10 @@ static bool read_variant(struct reading *r, size_t v)
     char pointer[120];
     if (v == DTYPES || !*variant->name || strlen(variant->name) > VARIANT_NAME_MAX ||
         variant->name[strspn(variant->name, "abcdefghijklmnopqrstuvwxyz0123456789_")])
-        return op_refuse(r, "/variants",
-                         "must be at most %d, with names of 1 to %d letters a-z, digits and '_'",
-                         DTYPES, VARIANT_NAME_MAX);
+        return field_refuse(
+            &r->fault,
+            "/variants: must be at most %d, with names of 1 to %d letters a-z, digits and '_'",
+            DTYPES, VARIANT_NAME_MAX);
     memcpy(own->row_dtypes[v], own->op.fixed, sizeof own->op.fixed);
     for (size_t i = 0; i < variant->n_dtypes; i++) {
         const struct op_file_dtype *d = &variant->dtypes[i];
@@ -302,19 +297,21 @@ static bool read_variant(struct reading *r, size_t v)
             at++;
         snprintf(pointer, sizeof pointer, "/variants/%s/%.60s", variant->name, d->tensor);
         if (at == f->n_tensors || f->tensors[at].dtype)
-            return op_refuse(r, pointer, "no tensor without a 'dtype' of its own has this name");
+            return field_refuse(
+                &r->fault, "%s: no tensor without a 'dtype' of its own has this name", pointer);
         const uint32_t code = dtype_of_name(r, at, pointer, d->dtype);
         if (!code)
             return false;
         set_dtype(f, at, code, own->row_dtypes[v]);
     }
-    snprintf(pointer, sizeof pointer, "/variants/%s", variant->name);
     for (size_t i = 0; i < own->op.n_tensors; i++)
         if (!own->row_dtypes[v][i])
-            return op_refuse(r, pointer, "'%s' has no dtype", own->tensors[i].name);
+            return field_refuse(&r->fault, "/variants/%s: '%s' has no dtype", variant->name,
+                                own->tensors[i].name);
     for (size_t i = 0; i < v; i++)
         if (!memcmp(own->row_dtypes[i], own->row_dtypes[v], sizeof *own->row_dtypes))
-            return op_refuse(r, pointer, "has the dtypes of '%s'", own->rows[i].name);
+            return field_refuse(&r->fault, "/variants/%s: has the dtypes of '%s'", variant->name,
+                                own->rows[i].name);
     own->rows[v] = row_of(own, own->row_dtypes[v], variant->name);
     own->op.rows = own->rows;
     own->op.row_dtypes = (const uint32_t(*)[OP_TENSORS_MAX])own->row_dtypes;
@@ -323,7 +320,7 @@ static bool read_variant(struct reading *r, size_t v)
 }
 
 /* Two factors, since that is what exact integers are drawn for. */
-static bool check_multilinear(struct reading *r)
+static bool check_multilinear(struct op_reading *r)
 {
     const struct own_op *own = r->own;
     bool good = own->file.multilinear != YES || (op_inputs(&own->op) == 2 && !own->file.n_variants);
@@ -332,21 +329,20 @@ static bool check_multilinear(struct reading *r)
         good = good && !own->op.fixed[i] && !own->n_axes && t->role != OP_INOUT &&
                (t->role == OP_OUT ? *t->whole != '\0' : own->range[i].fill == FILL_NORMAL);
     }
-    return good ||
-           op_refuse(r, "/multilinear",
-                     "is for two inputs of the fill 'normal', and outputs with 'whole', all of "
-                     "the case's dtype and with sizes as axes");
+    return good || field_refuse(&r->fault, "/multilinear: is for two inputs of the fill 'normal', "
+                                           "and outputs with 'whole', all of "
+                                           "the case's dtype and with sizes as axes");
 }
 
-bool op_read_tensors(struct reading *r)
+bool op_read_tensors(struct op_reading *r)
 {
     struct own_op *own = r->own;
     unsigned n_free = 0;
     own->op.n_tensors = (unsigned)as_output(&own->file, own->file.n_tensors);
     if (own->op.n_tensors > OP_TENSORS_MAX)
-        return op_refuse(r, "/tensors",
-                         "are more than %d; one that is updated in place counts twice",
-                         OP_TENSORS_MAX);
+        return field_refuse(&r->fault,
+                            "/tensors: are more than %d; one that is updated in place counts twice",
+                            OP_TENSORS_MAX);
     for (size_t i = 0; i < own->file.n_tensors; i++)
         if (!read_tensor(r, i))
             return false;
@@ -360,8 +356,9 @@ bool op_read_tensors(struct reading *r)
         n_free += !own->op.fixed[i];
     const unsigned n_in = op_inputs(&own->op);
     if (!n_in || n_in == own->op.n_tensors)
-        return op_refuse(r, "/tensors", "must be one input and one output, or more");
+        return field_refuse(&r->fault, "/tensors: must be one input and one output, or more");
     if (!n_free && !own->op.n_rows)
-        return op_refuse(r, "/tensors", "one input must be of the case's dtype: it has no 'dtype'");
+        return field_refuse(&r->fault,
+                            "/tensors: one input must be of the case's dtype: it has no 'dtype'");
     return check_multilinear(r);
 }

@@ -40,20 +40,14 @@ static int64_t fitting(const struct own_op *own, unsigned i, int64_t size)
     return *value ? size : own->sizes[i].values[0];
 }
 
-static void read_sizes(const struct own_op *own, const struct kg_problem *p,
-                       int64_t sizes[OP_SIZES_MAX])
-{
-    for (unsigned i = 0; i < own->op.n_sizes; i++)
-        sizes[i] = op_size(p, &own->sizes[i]);
-}
-
 /* What an expression is; 0, with the reason: it has no value. */
 static int64_t value_of(const struct expression *e, const struct own_op *own,
                         const struct kg_problem *p, const char **why)
 {
     int64_t sizes[OP_SIZES_MAX], value = 0;
     const char *fault = NULL;
-    read_sizes(own, p, sizes);
+    for (unsigned i = 0; i < own->op.n_sizes; i++)
+        sizes[i] = op_size(p, &own->sizes[i]);
     const bool known = expression_value(e, sizes, &value, &fault);
     *why = known ? NULL : fault;
     return known ? value : 0;
@@ -236,18 +230,12 @@ static struct own_range range_of(const struct kg_problem *p, unsigned tensor)
     return r;
 }
 
-static bool is_whole(const struct kg_problem *p, unsigned tensor)
-{
-    return op_of(p)->own->range[tensor].fill == FILL_INTEGERS ||
-           !storage_of(p->dtype[tensor])->is_float;
-}
-
 /* The nearest value that the input may have. */
 static double allowed(const struct kg_problem *p, unsigned tensor, double value)
 {
     const struct own_range r = range_of(p, tensor);
     value = fmin(fmax(value, r.least), r.most);
-    return is_whole(p, tensor) ? rint(value) : value;
+    return r.fill == FILL_INTEGERS || !storage_of(p->dtype[tensor])->is_float ? rint(value) : value;
 }
 
 /* Each code of at most 8 bits is as likely, but for those that are no numbers. */
@@ -270,13 +258,6 @@ static double value_quantised(const struct drawing *d, const struct own_range *r
     return d->seed % 2 ? fmin(size, r->most) : fmax(-size, r->least);
 }
 
-/* Near the middle of their range on a scale of powers, so that none hides the others. */
-static double value_scale(const struct drawing *d, const struct own_range *r, int64_t flat)
-{
-    const double share = pattern_uniform(d->seed, flat);
-    return fmin(fmax(sqrt(r->least) * sqrt(r->most) * exp2(2 * share - 1), r->least), r->most);
-}
-
 static double value_usual(const struct drawing *d, int64_t flat)
 {
     const struct own_range r = range_of(d->p, d->tensor);
@@ -290,8 +271,8 @@ static double value_usual(const struct drawing *d, int64_t flat)
         return r.least;
     case FILL_QUANTISED:
         return value_of_code(d, flat);
-    case FILL_SCALES:
-        return value_scale(d, &r, flat);
+    case FILL_SCALES: /* near the middle on a scale of powers, so that none hides the others */
+        return fmin(fmax(sqrt(r.least) * sqrt(r.most) * exp2(2 * share - 1), r.least), r.most);
     case FILL_NORMAL:
     case FILL_ANY:
         return pattern_normal(d->seed, flat);
@@ -342,16 +323,12 @@ static void arrange(enum probe probe, const struct kg_problem *p, const struct k
 }
 
 /* Beside zeros an input has negative numbers, which a file may not allow: it has its usual ones. */
-static double usual_if_bounded(const struct drawing *d, int64_t flat, double value)
-{
-    const bool bounded = is_bounded(&op_of(d->p)->own->range[d->tensor]);
-    return bounded && value != 0 ? value_usual(d, flat) : value;
-}
-
 #define USUAL_IF_BOUNDED(name)                                                                     \
     static double own_##name(const struct drawing *d, int64_t flat)                                \
     {                                                                                              \
-        return usual_if_bounded(d, flat, plain_##name(d, flat));                                   \
+        const double value = plain_##name(d, flat);                                                \
+        const bool bounded = is_bounded(&op_of(d->p)->own->range[d->tensor]);                      \
+        return bounded && value != 0 ? value_usual(d, flat) : value;                               \
     }
 USUAL_IF_BOUNDED(zero_first)
 USUAL_IF_BOUNDED(zero_second)
@@ -378,10 +355,10 @@ static bool may_be_nan(const struct kg_problem *p, unsigned tensor)
 
 static bool has_nan(const struct kg_problem *p)
 {
-    unsigned n = 0;
-    for (unsigned i = 0; i < p->n_in; i++)
-        n += may_be_nan(p, i);
-    return n > 0;
+    unsigned i = 0;
+    while (i < p->n_in && !may_be_nan(p, i))
+        i++;
+    return i < p->n_in;
 }
 
 /* In one input that may have them: at an end, and anywhere. */
@@ -467,17 +444,8 @@ static const struct op_pattern patterns[] = {
 #define PATTERNS (sizeof patterns / sizeof patterns[0])
 #define PATTERNS_OF_PRODUCTS 2
 
-/* A scale stays near the others, which it would hide. */
-static double other_side(const struct kg_problem *p, unsigned tensor, const struct own_range *r,
-                         double value)
-{
-    const double other = r->fill != FILL_SCALES ? r->least + r->most - value
-                         : 2 * value <= r->most ? 2 * value
-                                                : value / 2;
-    return allowed(p, tensor, other);
-}
-
-/* To its negative or the other side of its range. */
+/* To its negative or the other side of its range; a scale stays near the others, which it would
+ * hide. */
 static void change(unsigned probe, const struct kg_problem *p, const struct kg_tensor *in,
                    unsigned n_in, uint64_t seed)
 {
@@ -492,7 +460,10 @@ static void change(unsigned probe, const struct kg_problem *p, const struct kg_t
         }
         const int64_t at = pattern_large_element(&in[tensor], seed);
         const double value = pattern_get(&in[tensor], at);
-        const double other = !is_bounded(r) ? -value : other_side(p, tensor, r, value);
+        const double other_side = r->fill != FILL_SCALES ? r->least + r->most - value
+                                  : 2 * value <= r->most ? 2 * value
+                                                         : value / 2;
+        const double other = is_bounded(r) ? allowed(p, tensor, other_side) : -value;
         pattern_put(&in[tensor], at, other != value ? other : is_bounded(r) ? r->least : 1);
         if (pattern_get(&in[tensor], at) != value)
             return;

@@ -35,7 +35,7 @@ static const struct field case_fields[] = {
     MAP(expect, 0, values),
     OTHERS(settings),
 };
-const struct shape case_file = SHAPE_OF(case);
+const struct shape case_file_shape = SHAPE_OF(case);
 #undef OF
 
 #define OF suite_file
@@ -46,30 +46,10 @@ static const struct field suite_fields[] = {
     TEXTS(ops, 0, OPS_OWN_MAX, REASON_MAX),
     LIST(cases, REQUIRED, 1, 10000, case_file),
 };
-const struct shape suite_file = SHAPE_OF(suite);
+const struct shape suite_file_shape = SHAPE_OF(suite);
 #undef OF
 
 /* ---- the problem of a case ---- */
-
-static enum gate_status read_size(const struct case_file *c, const struct op_size *size,
-                                  const struct field_other *s, struct kg_problem *p,
-                                  struct gate_error *err)
-{
-    if (!s && !size->usual)
-        return gate_fail(err, GATE_USAGE, "'%s' needs '%s'", c->op, size->key);
-    if (!s)
-        return GATE_OK;
-    if (s->is_flag || s->value != floor(s->value))
-        return gate_fail(err, GATE_USAGE, "must be an integer, is %s",
-                         s->is_flag ? "true or false" : "none");
-    if (s->value < 1)
-        return gate_fail(err, GATE_USAGE, "must be at least 1, is %.15g", s->value);
-    if (s->value > (double)OP_ELEMENTS_MAX)
-        return gate_fail(err, GATE_USAGE, "must be at most %.15g, is %.15g",
-                         (double)OP_ELEMENTS_MAX, s->value);
-    op_set_size(p, size, (int64_t)s->value);
-    return GATE_OK;
-}
 
 /* NULL: the case does not set it. */
 static const struct field_other *setting_of(const struct case_file *c, const char *key)
@@ -80,57 +60,67 @@ static const struct field_other *setting_of(const struct case_file *c, const cha
     return NULL;
 }
 
-/* Sizes, parameter and flag; *key is the setting at fault, NULL: one that is missing. */
-static enum gate_status read_settings(const struct op *op, const struct case_file *c,
-                                      struct kg_problem *p, const char **key,
-                                      struct gate_error *err)
+static bool read_size(const struct case_file *c, const struct op_size *size, struct kg_problem *p,
+                      struct field_fault *fault)
+{
+    const struct field_other *s = setting_of(c, size->key);
+    if (!s)
+        return size->usual || field_refuse(fault, ": '%s' needs '%s'", c->op, size->key);
+    if (s->is_flag || s->value != floor(s->value))
+        return field_refuse(fault, "/%s: must be an integer, is %s", s->key,
+                            s->is_flag ? "true or false" : "none");
+    if (s->value < 1)
+        return field_refuse(fault, "/%s: must be at least 1, is %.15g", s->key, s->value);
+    if (s->value > (double)OP_ELEMENTS_MAX)
+        return field_refuse(fault, "/%s: must be at most %.15g, is %.15g", s->key,
+                            (double)OP_ELEMENTS_MAX, s->value);
+    op_set_size(p, size, (int64_t)s->value);
+    return true;
+}
+
+/* Sizes, parameter and flag. */
+static bool read_settings(const struct op *op, const struct case_file *c, struct kg_problem *p,
+                          struct field_fault *fault)
 {
     const struct op_param *param = op->param;
-    for (unsigned i = 0; i < op->n_sizes; i++) {
-        const struct field_other *s = setting_of(c, op->sizes[i].key);
-        *key = s ? s->key : NULL;
-        TRY(read_size(c, &op->sizes[i], s, p, err));
-    }
+    for (unsigned i = 0; i < op->n_sizes; i++)
+        if (!read_size(c, &op->sizes[i], p, fault))
+            return false;
     for (unsigned i = 0; i < op->n_sizes; i++)
         if (op->sizes[i].usual && !op_size(p, &op->sizes[i]))
             op_set_size(p, &op->sizes[i], op_length(p, op->sizes[i].usual));
     for (unsigned i = 0; i < op->n_sizes; i++) {
         const struct op_size *s = &op->sizes[i];
         const struct op_size *of = s->multiple_of ? op_axis(op, s->multiple_of) : NULL;
-        if (!of || op_size(p, s) % op_size(p, of) == 0)
-            continue;
-        *key = of->key;
-        return gate_fail(err, GATE_USAGE, "'%s' = %lld must divide '%s' = %lld evenly", of->key,
-                         (long long)op_size(p, of), s->key, (long long)op_size(p, s));
+        if (of && op_size(p, s) % op_size(p, of) != 0)
+            return field_refuse(fault, "/%s: '%s' = %lld must divide '%s' = %lld evenly", of->key,
+                                of->key, (long long)op_size(p, of), s->key,
+                                (long long)op_size(p, s));
     }
     if (param) {
         const struct field_other *s = setting_of(c, param->key);
         op_set_param(p, param, s ? s->value : param->usual(p));
-        *key = param->key;
         if (s && s->is_flag)
-            return gate_fail(err, GATE_USAGE, "must be a number, is true or false");
+            return field_refuse(fault, "/%s: must be a number, is true or false", s->key);
         if (s && !(s->value >= param->least && s->value <= param->most))
-            return gate_fail(err, GATE_USAGE, "must be between %g and %g, is %.15g", param->least,
-                             param->most, s->value);
+            return field_refuse(fault, "/%s: must be between %g and %g, is %.15g", s->key,
+                                param->least, param->most, s->value);
     }
     const struct field_other *flag = op->flag ? setting_of(c, op->flag->key) : NULL;
-    if (flag && !flag->is_flag) {
-        *key = op->flag->key;
-        return gate_fail(err, GATE_USAGE, "must be true or false, is %.15g", flag->value);
-    }
+    if (flag && !flag->is_flag)
+        return field_refuse(fault, "/%s: must be true or false, is %.15g", flag->key, flag->value);
     if (flag && flag->value != 0)
         p->flags |= op->flag->bit;
-    return GATE_OK;
+    return true;
 }
 
 /* All that the case sets must be of the op. */
-static enum gate_status check_keys(const struct op *op, const struct case_file *c, const char **key,
-                                   struct gate_error *err)
+static bool check_keys(const struct op *op, const struct case_file *c, struct field_fault *fault)
 {
     for (size_t i = 0; i < c->n_settings; i++) {
+        const char *key = c->settings[i].key;
         char takes[200] = "";
         bool known = false;
-        *key = c->settings[i].key;
         for (unsigned k = 0; k < op->n_sizes + 2; k++) {
             const char *name = k < op->n_sizes    ? op->sizes[k].key
                                : k == op->n_sizes ? (op->param ? op->param->key : NULL)
@@ -139,57 +129,53 @@ static enum gate_status check_keys(const struct op *op, const struct case_file *
             size_t used = strlen(takes);
             if (name)
                 snprintf(takes + used, sizeof takes - used, "%s%s", used ? ", " : "", name);
-            known |= name && !strcmp(name, *key);
+            known |= name && !strcmp(name, key);
         }
         if (!known)
-            return gate_fail(err, GATE_USAGE, "'%s' takes no '%.100s'; it takes %s", c->op, *key,
-                             takes);
+            return field_refuse(fault, "/%s: '%s' takes no '%.100s'; it takes %s", key, c->op, key,
+                                takes);
     }
-    return GATE_OK;
+    return true;
 }
 
 /* Tensors that are not too large, and what the file of a user's op asks of the sizes. */
-static enum gate_status check_sizes(const struct kg_problem *p, const char **key,
-                                    struct gate_error *err)
+static bool check_sizes(const struct kg_problem *p, struct field_fault *fault)
 {
     struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
     const unsigned n = problem_tensors(p, tensors);
     const struct op *op = op_of(p);
     struct kg_problem fitted = *p;
-    *key = "op";
     for (unsigned i = 0; i < n; i++) {
         double elements = 1;
         for (unsigned r = 0; r < tensors[i].rank; r++)
             elements *= (double)tensors[i].shape[r];
         if (elements > (double)OP_ELEMENTS_MAX)
-            return gate_fail(err, GATE_USAGE,
-                             "tensor '%s' would have %.3g elements, more than 2^40",
-                             tensors[i].name, elements);
+            return field_refuse(fault, "/op: tensor '%s' would have %.3g elements, more than 2^40",
+                                tensors[i].name, elements);
     }
     struct own_broken broken;
     if (own_op_broken(op->own, p, &broken))
-        return gate_fail(err, GATE_USAGE, "the sizes break '%s' of '%s'%s%s", broken.what, op->name,
-                         *broken.why ? ": " : "", broken.why);
+        return field_refuse(fault, "/op: the sizes break '%s' of '%s'%s%s", broken.what, op->name,
+                            *broken.why ? ": " : "", broken.why);
     if (op_allows(p))
-        return GATE_OK;
+        return true;
     op_fit(op, &fitted);
     const struct op_size *s = op->sizes;
     while (s + 1 < op->sizes + op->n_sizes && op_size(&fitted, s) == op_size(p, s))
         s++;
-    *key = s->key;
-    return gate_fail(err, GATE_USAGE, "op '%s' does not allow %lld; it allows %lld", op->name,
-                     (long long)op_size(p, s), (long long)op_size(&fitted, s));
+    return field_refuse(fault, "/%s: op '%s' does not allow %lld; it allows %lld", s->key, op->name,
+                        (long long)op_size(p, s), (long long)op_size(&fitted, s));
 }
 
-static enum gate_status read_problem(const struct case_file *c, struct kg_problem *out,
-                                     const char **key, struct gate_error *err)
+static bool read_problem(const struct case_file *c, struct kg_problem *out,
+                         struct field_fault *fault)
 {
     const struct op *op = op_by_name(c->op);
     const struct dtype *dtype = op ? op_row_by_name(op, c->dtype) : NULL;
     unsigned n = 0;
     const struct dtype *rows = op ? op_rows(op, &n) : NULL;
+    const char *key = op ? "dtype" : "op";
     char names[300] = ""; /* of what there is instead */
-    *key = op ? "dtype" : "op";
     for (size_t i = 0; op ? i < n : op_at(i) != NULL; i++) {
         size_t used = strlen(names);
         if (!op || op_has_dtype(op, &rows[i]))
@@ -197,13 +183,11 @@ static enum gate_status read_problem(const struct case_file *c, struct kg_proble
                      op ? rows[i].name : op_at(i)->name);
     }
     if (!dtype)
-        return gate_fail(err, GATE_USAGE, "unknown %s '%.100s'; there are %s", *key,
-                         op ? c->dtype : c->op, names);
+        return field_refuse(fault, "/%s: unknown %s '%.100s'; there are %s", key, key,
+                            op ? c->dtype : c->op, names);
     *out = op_problem(op, dtype->code, dtype->flags);
     op_set_row(out, dtype);
-    TRY(check_keys(op, c, key, err));
-    TRY(read_settings(op, c, out, key, err));
-    return check_sizes(out, key, err);
+    return check_keys(op, c, fault) && read_settings(op, c, out, fault) && check_sizes(out, fault);
 }
 
 /* ---- a case ---- */
@@ -228,12 +212,13 @@ const struct case_values *suite_case_expected(const struct suite_case *c, const 
 }
 
 /* Literal values must name a tensor of the op and be as many as that has elements. */
-static enum gate_status check_literals(const struct suite_case *c, const struct case_values *v,
-                                       bool is_output, struct gate_error *err)
+static bool check_literals(const struct suite_case *c, const struct case_values *v, bool is_output,
+                           struct field_fault *fault)
 {
     struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
     unsigned n = problem_tensors(&c->problem, tensors);
     const struct problem_tensor *found = NULL;
+    const char *list = is_output ? "expect" : "inputs";
     char names[PROBLEM_MAX_TENSORS * 24] = "";
     for (unsigned i = 0; i < n; i++) {
         if (tensors[i].is_output != is_output)
@@ -244,35 +229,29 @@ static enum gate_status check_literals(const struct suite_case *c, const struct 
             found = &tensors[i];
     }
     if (!found)
-        return gate_fail(err, GATE_USAGE, "'%s' has no %s '%s'; it has %s", c->problem.op,
-                         is_output ? "output" : "input", v->tensor, names);
-    if ((int64_t)v->n_values != problem_tensor_elements(found))
-        return gate_fail(err, GATE_USAGE, "'%s' has %lld elements, here are %zu values", v->tensor,
-                         (long long)problem_tensor_elements(found), v->n_values);
-    return GATE_OK;
+        return field_refuse(fault, "/%s/%s: '%s' has no %s '%s'; it has %s", list, v->tensor,
+                            c->problem.op, is_output ? "output" : "input", v->tensor, names);
+    return (int64_t)v->n_values == problem_tensor_elements(found) ||
+           field_refuse(fault, "/%s/%s: '%s' has %lld elements, here are %zu values", list,
+                        v->tensor, v->tensor, (long long)problem_tensor_elements(found),
+                        v->n_values);
 }
 
-enum gate_status suite_case_read(const struct case_file *file, struct suite_case *out,
-                                 char *pointer, size_t pointer_size, struct gate_error *err)
+bool suite_case_read(const struct case_file *file, struct suite_case *out,
+                     struct field_fault *fault)
 {
-    const char *key = NULL;
     *out = (struct suite_case){.file = file,
                                .threshold = isnan(file->threshold) ? 0 : file->threshold};
-    enum gate_status status = read_problem(file, &out->problem, &key, err);
-    if (status) {
-        snprintf(pointer, pointer_size, "%s%s", key ? "/" : "", key ? key : "");
-        return status;
-    }
+    if (!read_problem(file, &out->problem, fault))
+        return false;
     problem_id(&out->problem, out->id);
-    for (size_t i = 0; i < file->n_inputs && !status; i++) {
-        snprintf(pointer, pointer_size, "/inputs/%s", file->inputs[i].tensor);
-        status = check_literals(out, &file->inputs[i], false, err);
-    }
-    for (size_t i = 0; i < file->n_expect && !status; i++) {
-        snprintf(pointer, pointer_size, "/expect/%s", file->expect[i].tensor);
-        status = check_literals(out, &file->expect[i], true, err);
-    }
-    return status;
+    for (size_t i = 0; i < file->n_inputs; i++)
+        if (!check_literals(out, &file->inputs[i], false, fault))
+            return false;
+    for (size_t i = 0; i < file->n_expect; i++)
+        if (!check_literals(out, &file->expect[i], true, fault))
+            return false;
+    return true;
 }
 
 struct source {
@@ -280,12 +259,13 @@ struct source {
     const struct buf *text;
 };
 
-static enum gate_status fail_at(const struct source *src, const char *pointer, bool of_key,
-                                struct gate_error *err)
+/* `status`, with "FILE:LINE:COLUMN: fault". */
+static enum gate_status fail_at(const struct source *src, const struct field_fault *fault,
+                                enum gate_status status, struct gate_error *err)
 {
     unsigned line = 1, column = 1;
-    json_locate(src->text->data, src->text->len, pointer, of_key, &line, &column);
-    return gate_fail_context(err, "%s:%u:%u", src->path, line, column);
+    json_locate(src->text->data, src->text->len, fault->pointer, false, &line, &column);
+    return gate_fail(err, status, "%s:%u:%u: %s", src->path, line, column, fault->message);
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -299,6 +279,7 @@ static int compare_ids(const void *a, const void *b)
 static enum gate_status check_duplicates(const struct suite *s, const struct source *src,
                                          struct gate_error *err)
 {
+    struct field_fault fault;
     const struct suite_case **sorted = malloc(s->n_cases * sizeof *sorted);
     if (!sorted)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
@@ -309,11 +290,9 @@ static enum gate_status check_duplicates(const struct suite *s, const struct sou
     for (size_t i = 1; i < s->n_cases && !status; i++) {
         if (strcmp(sorted[i - 1]->id, sorted[i]->id) != 0)
             continue;
-        char pointer[64];
-        snprintf(pointer, sizeof pointer, "/cases/%zu", (size_t)(sorted[i] - s->cases));
-        gate_fail(err, GATE_USAGE, "case '%s' is there already; remove one of the two",
-                  sorted[i]->id);
-        status = fail_at(src, pointer, false, err);
+        field_refuse(&fault, "/cases/%zu: case '%s' is there already; remove one of the two",
+                     (size_t)(sorted[i] - s->cases), sorted[i]->id);
+        status = fail_at(src, &fault, GATE_USAGE, err);
     }
     free(sorted);
     return status;
@@ -322,18 +301,16 @@ static enum gate_status check_duplicates(const struct suite *s, const struct sou
 static enum gate_status read_cases(struct suite *s, const struct source *src,
                                    struct gate_error *err)
 {
+    struct field_fault fault;
     s->cases = calloc(s->file.n_cases, sizeof *s->cases);
     if (!s->cases)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    for (; s->n_cases < s->file.n_cases; s->n_cases++) {
-        char inner[256] = "", pointer[320];
-        enum gate_status status = suite_case_read(&s->file.cases[s->n_cases], &s->cases[s->n_cases],
-                                                  inner, sizeof inner, err);
-        if (status) {
-            snprintf(pointer, sizeof pointer, "/cases/%zu%s", s->n_cases, inner);
-            return fail_at(src, pointer, false, err);
+    for (; s->n_cases < s->file.n_cases; s->n_cases++)
+        if (!suite_case_read(&s->file.cases[s->n_cases], &s->cases[s->n_cases], &fault)) {
+            const struct field_fault inner = fault;
+            field_refuse(&fault, "/cases/%zu%s: %s", s->n_cases, inner.pointer, inner.message);
+            return fail_at(src, &fault, GATE_USAGE, err);
         }
-    }
     return check_duplicates(s, src, err);
 }
 
@@ -344,14 +321,17 @@ static enum gate_status use_ops(const struct suite *s, const struct source *src,
     const char *slash = strrchr(place, '/');
     for (size_t i = 0; i < s->file.n_ops; i++) {
         const int folder = slash && s->file.ops[i][0] != '/' ? (int)(slash - place) + 1 : 0;
-        char path[PATHS_MAX], pointer[32];
+        char path[PATHS_MAX];
+        struct field_fault fault;
         int n = snprintf(path, sizeof path, "%.*s%s", folder, place, s->file.ops[i]);
         enum gate_status status = (size_t)n < sizeof path
                                       ? own_op_use(path, err)
                                       : gate_fail(err, GATE_USAGE, "the path is too long");
-        snprintf(pointer, sizeof pointer, "/ops/%zu", i);
-        if (status)
-            return status == GATE_IO ? fail_at(src, pointer, false, err) : status;
+        if (status == GATE_IO) {
+            field_refuse(&fault, "/ops/%zu: %s", i, err->message);
+            return fail_at(src, &fault, GATE_IO, err);
+        }
+        TRY(status);
     }
     return GATE_OK;
 }
@@ -370,8 +350,8 @@ enum gate_status suite_load_copy(const char *path, const char *place, struct sui
     *out = (struct suite){0};
     enum gate_status status = file_read(path, &text, err);
     if (!status)
-        status = fields_parse(&suite_file, path, 1, text.data, text.len, GATE_USAGE, &out->file,
-                              &out->taken, err);
+        status = fields_parse(&suite_file_shape, path, 1, text.data, text.len, GATE_USAGE,
+                              &out->file, &out->taken, err);
     if (!status)
         status = use_ops(out, &src, place, err);
     if (!status)
@@ -384,7 +364,7 @@ enum gate_status suite_load_copy(const char *path, const char *place, struct sui
 
 void suite_free(struct suite *s)
 {
-    fields_release(&suite_file, &s->file);
+    fields_release(&suite_file_shape, &s->file);
     free(s->taken.texts);
     free(s->cases);
     *s = (struct suite){0};

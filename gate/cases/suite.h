@@ -37,7 +37,7 @@ struct suite_file {
     size_t n_cases;
 };
 
-extern const struct shape case_file, suite_file;
+extern const struct shape case_file_shape, suite_file_shape;
 
 /* ---- what it says ---- */
 
@@ -69,12 +69,12 @@ void suite_free(struct suite *s);
 
 /*
  * Reads one case (of a suite or of a worker's task), which stays the caller's: problem and
- * literals. GATE_USAGE with the JSON pointer of the fault relative to the case in `pointer`: sizes
- * that cannot be (a KV head count that does not divide the heads, a tensor over 2^40 elements, a
- * key of another op), or literals that are not those of a tensor.
+ * literals. False, with the fault relative to the case: sizes that cannot be (a KV head count that
+ * does not divide the heads, a tensor over 2^40 elements, a key of another op), or literals that
+ * are not those of a tensor.
  */
-enum gate_status suite_case_read(const struct case_file *file, struct suite_case *out,
-                                 char *pointer, size_t pointer_size, struct gate_error *err);
+bool suite_case_read(const struct case_file *file, struct suite_case *out,
+                     struct field_fault *fault);
 
 /* Literal values of tensor `name` of a case; NULL: none. */
 const struct case_values *suite_case_input(const struct suite_case *c, const char *name);

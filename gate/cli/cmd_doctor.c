@@ -283,7 +283,7 @@ static void print_json(const struct message_greeting *greeting,
     for (; v->name && all.n_environment < VARIABLES_MAX; v++)
         variables[all.n_environment++] = (struct doctor_variable){v->name, shown(v)};
     buf_init(&text, (size_t)1 << 20);
-    fields_write_indented(&report, &all, &text);
+    fields_write_indented(&report_shape, &all, &text);
     fputs(text.failed ? "" : text.data, stdout);
     buf_release(&text);
 }

@@ -239,7 +239,7 @@ static const struct list_column leader_columns[] = {
     {"time (UTC)", false, 1, TERM_PLAIN, list_time, POINT_AT(time_ms)},
 };
 static const struct list_kind leader_list = {
-    leader_columns, sizeof leader_columns / sizeof leader_columns[0], &leader};
+    leader_columns, sizeof leader_columns / sizeof leader_columns[0], &leader_shape};
 
 static bool add_leader(void *context, const struct store_point *l)
 {

@@ -17,7 +17,7 @@
 #include "gate/base/file.h"
 #include "gate/base/hex.h"
 #include "gate/base/json.h"
-#include "gate/document/document_check.h"
+#include "gate/document/document.h"
 #include "gate/foreign/foreign.h"
 
 #define MAX_DOCUMENT (256u * 1024 * 1024)

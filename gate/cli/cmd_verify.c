@@ -178,7 +178,7 @@ static const struct field case_fields[] = {
     TEXT(outcome, 0, 0),
     TEXT(message, 0, 0),
     TEXT(reproduce, 0, 0),
-    LIST(arms, 0, 0, 0, document_arm_shape),
+    LIST(arms, 0, 0, 0, document_arm),
 };
 static const struct shape case_shape = SHAPE_OF(case);
 #undef OF
@@ -190,11 +190,11 @@ static const struct field report_fields[] = {
     TEXT(tier, 0, 0),
     TEXT(seed, 0, 0),
     ANY(seconds, 0),
-    PART(device, document_device_shape),
-    LIST(libraries, 0, 0, 0, document_library_shape),
+    PART(device, document_device),
+    LIST(libraries, 0, 0, 0, document_library),
     YES_NO(launch_order_checked),
     COUNT(wrapper_findings, 0, 1e9),
-    LIST(cases, 0, 0, 0, case_shape),
+    LIST(cases, 0, 0, 0, case),
 };
 static const struct shape report_shape = SHAPE_OF(report);
 #undef OF

@@ -44,7 +44,7 @@ static const struct field config_fields[] = {
     WORDS(database, 0, PATH_MAX_CHARACTERS),
     WORDS(host_threshold, 0, OPTION_MAX),
 };
-const struct shape config_file = SHAPE_OF(config);
+const struct shape config_file_shape = SHAPE_OF(config);
 #undef OF
 
 /* ---- finding it ---- */
@@ -85,10 +85,10 @@ enum gate_status config_read(const cJSON **out, struct gate_error *err)
         buf_init(&text, CONFIG_MAX_BYTES);
         status = file_read(path, &text, err);
         if (!status)
-            status = fields_parse(&config_file, path, 1, text.data, text.len, GATE_USAGE, &contents,
-                                  &taken, err);
+            status = fields_parse(&config_file_shape, path, 1, text.data, text.len, GATE_USAGE,
+                                  &contents, &taken, err);
         if (!status) {
-            fields_release(&config_file, &contents);
+            fields_release(&config_file_shape, &contents);
             free(taken.texts);
             status = json_parse(path, text.data, text.len, GATE_USAGE, &document, err);
         }

@@ -16,7 +16,7 @@
 
 #define CONFIG_FILE "gate.json"
 
-extern const struct shape config_file; /* what it may hold */
+extern const struct shape config_file_shape; /* what it may hold */
 
 /* The file, read once; NULL in *out when there is none. It stays the module's. GATE_USAGE: it does
  * not fit the schema. */

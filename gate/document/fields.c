@@ -105,6 +105,40 @@ static bool is_unlike(struct field_fault *fault, const struct step *at, const ch
     return fail(fault, at, "must be %s, is %s", expected, found);
 }
 
+bool field_refuse(struct field_fault *fault, const char *format, ...)
+{
+    char text[sizeof fault->pointer + sizeof fault->message];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    const char *message = strstr(text, ": ");
+    *fault = (struct field_fault){.of_key = false};
+    snprintf(fault->pointer, sizeof fault->pointer, "%.*s", (int)(message - text), text);
+    snprintf(fault->message, sizeof fault->message, "%s", message + strlen(": "));
+    return false;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+bool fields_twice(const void *list, size_t n, size_t bytes, const char **twice)
+{
+    const char *from = list, **texts = calloc(n + 1, sizeof *texts);
+    *twice = NULL;
+    if (!texts)
+        return false;
+    for (size_t i = 0; i < n; i++, from += bytes)
+        texts[i] = *(const char *const *)(const void *)from;
+    qsort(texts, n, sizeof *texts, compare_texts);
+    for (size_t i = 1; i < n && !*twice; i++)
+        *twice = strcmp(texts[i - 1], texts[i]) ? NULL : texts[i];
+    free(texts);
+    return true;
+}
+
 /* ---- the values of a text ---- */
 
 struct reader {
@@ -208,18 +242,9 @@ static bool is_name(const char *s, const char *marks)
     return true;
 }
 
-static bool is_uuid(const char *s)
-{
-    static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
-    size_t i = 0;
-    for (; form[i] && s[i]; i++)
-        if (form[i] == '-' ? s[i] != '-' : !strchr("0123456789abcdef", s[i]))
-            return false;
-    return !form[i] && !s[i];
-}
-
 static bool has_form(enum field_form form, const char *s)
 {
+    static const char uuid[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
     switch (form) {
     case FORM_NAME:
         return is_name(s, "_.+-");
@@ -232,7 +257,10 @@ static bool has_form(enum field_form form, const char *s)
     case FORM_SEED:
         return hex_is(s, 16);
     case FORM_UUID:
-        return is_uuid(s);
+        for (size_t i = 0; i < sizeof uuid - 1; i++)
+            if (uuid[i] == '-' ? s[i] != '-' : !s[i] || !strchr("0123456789abcdef", s[i]))
+                return false;
+        return !s[sizeof uuid - 1];
     case FORM_BASE64:
         s += strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
         return !s[strspn(s, "=")];
@@ -315,27 +343,6 @@ static bool read_number(const struct field *f, const struct value *value, double
     return x <= f->most || fail(fault, at, "must be at most %.15g, is %.15g", f->most, x);
 }
 
-static bool read_count(const struct field *f, const struct value *value, int64_t *out,
-                       const struct step *at, struct field_fault *fault)
-{
-    double x;
-    if (value->kind == VALUE_NUMBER && value->number != floor(value->number))
-        return is_unlike(fault, at, "an integer", value);
-    if (!read_number(f, value, &x, at, fault))
-        return false;
-    *out = (int64_t)x;
-    return true;
-}
-
-static bool read_word(const struct field *f, const struct value *value, int *out,
-                      const struct step *at, struct field_fault *fault)
-{
-    if (value->kind != VALUE_TEXT)
-        return is_unlike(fault, at, "a string", value);
-    *out = find_word(f->words, value->text);
-    return *out >= (int)f->least || is_no_word(fault, at, f, value);
-}
-
 static bool read_field(struct reader *r, const struct field *f, struct value *value, char *out,
                        const struct step *at);
 /* Into a struct that is clear, as those in it are. */
@@ -353,28 +360,6 @@ static bool grow(struct reader *r, void **list, size_t n, size_t bytes)
     r->bytes += full ? (room - n) * bytes : 0;
     *list = more;
     return true;
-}
-
-static int compare_keys(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* No key of a map, whose n structs begin with theirs, may come twice. */
-static bool check_keys(struct reader *r, const char *list, size_t n, size_t bytes,
-                       const struct step *at)
-{
-    const char *twice = NULL, **keys = calloc(n + 1, sizeof *keys);
-    if (!keys)
-        return no_memory(r);
-    for (size_t i = 0; i < n; i++)
-        keys[i] = *(const char *const *)(const void *)(list + i * bytes);
-    qsort(keys, n, sizeof *keys, compare_keys);
-    for (size_t i = 1; i < n && !twice; i++)
-        twice = strcmp(keys[i - 1], keys[i]) ? NULL : keys[i];
-    free(keys);
-    return !twice || is_wrong_key(r->fault, &(struct step){.parent = at, .key = twice}, "key",
-                                  " comes twice");
 }
 
 /* A list of objects, or of numbers or texts where the field has no shape; or a map. */
@@ -416,8 +401,11 @@ static bool read_list(struct reader *r, const struct field *f, struct value *val
         if (!good)
             return false;
     }
-    if (map && (double)step.index <= most)
-        return check_keys(r, *list, *n, bytes, at);
+    if (map && (double)step.index <= most) {
+        if (!fields_twice(*list, *n, bytes, &step.key))
+            return no_memory(r);
+        return !step.key || is_wrong_key(r->fault, &step, "key", " comes twice");
+    }
     if ((double)step.index < f->least || (double)step.index > most)
         return fail(r->fault, at, "must have %.0f to %.0f items, has %zu", f->least, f->most,
                     step.index);
@@ -430,6 +418,7 @@ static bool read_field(struct reader *r, const struct field *f, struct value *va
                        const struct step *at)
 {
     struct field_fault *fault = r->fault;
+    double number;
     void *to = out + f->offset, *beside = out + (f->beside == FIELD_NOWHERE ? 0 : f->beside);
     if (f->flags & FIELD_NULLABLE && value->kind == VALUE_NULL)
         return true;
@@ -448,9 +437,17 @@ static bool read_field(struct reader *r, const struct field *f, struct value *va
     case FIELD_NUMBER:
         return read_number(f, value, to, at, fault);
     case FIELD_COUNT:
-        return read_count(f, value, to, at, fault);
+        if (value->kind == VALUE_NUMBER && value->number != floor(value->number))
+            return is_unlike(fault, at, "an integer", value);
+        if (!read_number(f, value, &number, at, fault))
+            return false;
+        *(int64_t *)to = (int64_t)number;
+        return true;
     case FIELD_WORD:
-        return read_word(f, value, to, at, fault);
+        if (value->kind != VALUE_TEXT)
+            return is_unlike(fault, at, "a string", value);
+        *(int *)to = find_word(f->words, value->text);
+        return *(int *)to >= (int)f->least || is_no_word(fault, at, f, value);
     case FIELD_OBJECT:
         if (f->beside != FIELD_NOWHERE)
             *(bool *)beside = true;

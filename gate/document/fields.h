@@ -79,9 +79,40 @@ struct field_fault {
                           pointer to the nearest enclosing value that fits */
     bool of_key;       /* the key itself is at fault (unknown key) */
     bool no_memory;    /* the text may be good */
-    char message[256]; /* "unknown key 'foo'", "must be at least 1, is -3"; for invalid JSON,
+    char message[512]; /* "unknown key 'foo'", "must be at least 1, is -3"; for invalid JSON,
                           "line 2, column 7: expected a value" */
 };
+
+/* What a row of fields_table.h is as a member of a struct. */
+/* clang-format off */
+#define MEMBER_TEXT(member, ...) const char *member;
+#define MEMBER_WORDS MEMBER_TEXT
+#define MEMBER_FORMED MEMBER_TEXT
+#define MEMBER_CHOICE MEMBER_TEXT
+#define MEMBER_WORD(member, ...) int member;
+#define MEMBER_WORD_FROM MEMBER_WORD
+#define MEMBER_BOOL(member) bool member;
+#define MEMBER_YES_NO(member) enum yes_no member;
+#define MEMBER_NUMBER(member, ...) double member;
+#define MEMBER_TIME MEMBER_NUMBER
+#define MEMBER_FACTOR MEMBER_NUMBER
+#define MEMBER_SHARE MEMBER_NUMBER
+#define MEMBER_ANY MEMBER_NUMBER
+#define MEMBER_COUNT(member, ...) int64_t member;
+#define MEMBER_COUNT_FROM MEMBER_COUNT
+#define MEMBER_SIZE MEMBER_COUNT
+#define MEMBER_PART(member, of) struct of member;
+#define MEMBER_MAYBE(member, flag, of) bool has_##member; struct of member;
+#define MEMBER_LIST(member, flag, from, to, of) struct of *member; size_t n_##member;
+#define MEMBER_NAMED(member, flag, to, of) struct of *member; size_t n_##member;
+#define MEMBER_MAP(member, flag, of) struct of *member; size_t n_##member;
+#define MEMBER_TEXTS(member, ...) const char **member; size_t n_##member;
+#define MEMBER_NUMBERS(member, ...) double *member; size_t n_##member;
+/* clang-format on */
+
+/* Sets a fault to "POINTER: what is wrong"; always false, for a caller's `return`. */
+__attribute__((format(printf, 2, 3))) bool field_refuse(struct field_fault *fault,
+                                                        const char *format, ...);
 
 struct shape {
     const struct field *fields;
@@ -108,6 +139,9 @@ bool fields_pick(const struct shape *s, const char *text, size_t len, void *out,
                  struct fields_taken *taken, struct field_fault *fault);
 void fields_release(const struct shape *s, void *of);
 
+/* Which text do two of n structs begin with? NULL: none. False: out of memory. */
+bool fields_twice(const void *list, size_t n, size_t bytes, const char **twice);
+
 /* Makes a struct of which nothing is known yet. */
 void fields_clear(const struct shape *s, void *out);
 
@@ -129,5 +163,14 @@ void fields_write_spaced(const struct shape *s, const void *from, struct buf *ou
 
 /* The same with one member per line and a final newline, as commands print it. */
 void fields_write_indented(const struct shape *s, const void *from, struct buf *out);
+
+/* A text, or a word, of a struct; NULL: it is not known, or of another kind. */
+const char *field_text(const struct field *f, const void *from);
+
+/* Writes one value of a struct as JSON; nothing if it is not known. */
+void field_write(const struct field *f, const void *from, struct buf *out);
+
+/* Are two structs the same, as they would be written? They are small. */
+bool fields_same(const struct shape *s, const void *a, const void *b);
 
 #endif

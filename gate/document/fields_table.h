@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fields_table.h: how tables of fields are written down. OF is the struct that a table is of:
+ * fields_table.h: how tables of fields are written down. OF is the struct that a table is of, and
+ * parts are named without the end of their shape's name:
  *
  *     #define OF document_policy
  *     static const struct field policy_fields[] = {
  *         NUMBER(threshold, REQUIRED | ABOVE, 0, 10),
- *         TEXT(against, 0, TEXT_MAX),
+ *         LIST(arms, 0, 0, 8, document_arm),
  *     };
  *     SHAPE(policy);
  *     #undef OF
@@ -40,7 +41,9 @@
 #define FORMED(member, flag, shape_of_text, longest) \
     {AT(member), .kind = FIELD_TEXT, .flags = flag, .form = shape_of_text, .most = longest}
 #define CHOICE(member, flag, list) {AT(member), .kind = FIELD_TEXT, .flags = flag, .words = list}
-#define WORD(member, flag, list) {AT(member), .kind = FIELD_WORD, .flags = flag, .words = list}
+#define WORD_FROM(member, flag, first, list) \
+    {AT(member), .kind = FIELD_WORD, .flags = flag, .least = first, .words = list}
+#define WORD(member, flag, list) WORD_FROM(member, flag, 0, list)
 #define BOOL(member) {AT(member), .kind = FIELD_BOOL, .flags = REQUIRED}
 #define YES_NO(member) {AT(member), .kind = FIELD_YES_NO}
 #define NUMBER(member, flag, from, to) \
@@ -51,22 +54,25 @@
     {AT(member), .kind = FIELD_NUMBER, .flags = ABOVE, .most = 1, .form = FORM_FRACTION}
 #define SHARE(member, flag) NUMBER(member, flag, 0, INFINITY)
 #define ANY(member, flag) NUMBER(member, flag, -INFINITY, INFINITY)
-#define COUNT(member, flag, to) {AT(member), .kind = FIELD_COUNT, .flags = flag, .most = to}
+#define COUNT_FROM(member, flag, from, to) \
+    {AT(member), .kind = FIELD_COUNT, .flags = flag, .least = from, .most = to}
+#define COUNT(member, flag, to) COUNT_FROM(member, flag, 0, to)
 #define SIZE(member, flag) COUNT(member, flag, SIZE_MAX_JSON)
 #define PART(member, of) \
-    {AT(member), .kind = FIELD_OBJECT, .flags = REQUIRED, .beside = FIELD_NOWHERE, .shape = &(of)}
+    {AT(member), .kind = FIELD_OBJECT, .flags = REQUIRED, .beside = FIELD_NOWHERE, \
+     .shape = &of##_shape}
 #define MAYBE(member, flag, of) \
     {AT(member), .kind = FIELD_OBJECT, .flags = flag, \
-     .beside = offsetof(struct OF, has_##member), .shape = &(of)}
+     .beside = offsetof(struct OF, has_##member), .shape = &of##_shape}
 #define LIST(member, flag, from, to, of) \
     {AT(member), .kind = FIELD_LIST, .flags = flag, .least = from, .most = to, \
-     .beside = offsetof(struct OF, n_##member), .shape = &(of)}
+     .beside = offsetof(struct OF, n_##member), .shape = &of##_shape}
 #define MAP(member, flag, of) \
     {AT(member), .kind = FIELD_MAP, .flags = flag, .beside = offsetof(struct OF, n_##member), \
-     .shape = &(of)}
+     .shape = &of##_shape}
 #define NAMED(member, flag, to, of) \
     {AT(member), .kind = FIELD_MAP, .flags = flag, .form = FORM_NAME, .most = to, \
-     .each = NAME_MAX_CHARACTERS, .beside = offsetof(struct OF, n_##member), .shape = &(of)}
+     .each = NAME_MAX_CHARACTERS, .beside = offsetof(struct OF, n_##member), .shape = &of##_shape}
 #define OTHERS(member) \
     {AT(member), .kind = FIELD_OTHERS, .beside = offsetof(struct OF, n_##member)}
 #define TEXTS(member, flag, to, longest) \
@@ -75,9 +81,11 @@
 #define NUMBERS(member, flag, to) \
     {AT(member), .kind = FIELD_NUMBERS, .flags = flag, .most = to, \
      .beside = offsetof(struct OF, n_##member)}
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
 #define SHAPE_OF(name) \
-    {name##_fields, sizeof(name##_fields) / sizeof(struct field), sizeof(struct OF)}
-#define SHAPE(name) static const struct shape name = SHAPE_OF(name)
+    {JOIN(name, _fields), sizeof(JOIN(name, _fields)) / sizeof(struct field), sizeof(struct OF)}
+#define SHAPE(name) static const struct shape name##_shape = SHAPE_OF(name)
 /* clang-format on */
 
 /* Words that several formats share; NULL ends them. */

@@ -76,6 +76,14 @@ static void write_map(const struct field *f, const char *list, size_t n, struct 
     close_list('}', n, w);
 }
 
+const char *field_text(const struct field *f, const void *from)
+{
+    const void *at = (const char *)from + f->offset;
+    if (f->kind == FIELD_WORD)
+        return *(const int *)at < 0 ? NULL : f->words[*(const int *)at];
+    return f->kind == FIELD_TEXT ? *(const char *const *)at : NULL;
+}
+
 /* Writes a value; false, with nothing written: it is not known. */
 static bool write_value(const struct field *f, const char *from, struct field_writer *w)
 {
@@ -83,9 +91,10 @@ static bool write_value(const struct field *f, const char *from, struct field_wr
                *beside = from + (f->beside == FIELD_NOWHERE ? 0 : f->beside);
     switch (f->kind) {
     case FIELD_TEXT:
-        if (!*(const char *const *)at)
+    case FIELD_WORD:
+        if (!field_text(f, from))
             return false;
-        write_text(*(const char *const *)at, w->out);
+        write_text(field_text(f, from), w->out);
         return true;
     case FIELD_BOOL:
         buf_puts(w->out, *(const bool *)at ? "true" : "false");
@@ -104,11 +113,6 @@ static bool write_value(const struct field *f, const char *from, struct field_wr
         if (*(const int64_t *)at < 0)
             return false;
         json_write_number((double)*(const int64_t *)at, w->out);
-        return true;
-    case FIELD_WORD:
-        if (*(const int *)at < 0)
-            return false;
-        write_text(f->words[*(const int *)at], w->out);
         return true;
     case FIELD_OBJECT:
         if (f->beside != FIELD_NOWHERE && !*(const bool *)beside)
@@ -169,6 +173,11 @@ static void write_object(const struct shape *s, const void *from, struct field_w
     close_list('}', n, w);
 }
 
+void field_write(const struct field *f, const void *from, struct buf *out)
+{
+    write_value(f, from, &(struct field_writer){.out = out, .comma = ",", .colon = ":"});
+}
+
 void fields_write(const struct shape *s, const void *from, struct buf *out)
 {
     write_object(s, from, &(struct field_writer){.out = out, .comma = ",", .colon = ":"});
@@ -183,6 +192,19 @@ void fields_write_indented(const struct shape *s, const void *from, struct buf *
 {
     write_object(s, from, &(struct field_writer){out, ",", ": ", true, 0});
     buf_putc(out, '\n');
+}
+
+bool fields_same(const struct shape *s, const void *a, const void *b)
+{
+    struct buf x, y;
+    buf_init(&x, 1 << 16);
+    buf_init(&y, 1 << 16);
+    fields_write(s, a, &x);
+    fields_write(s, b, &y);
+    bool same = !x.failed && !y.failed && !strcmp(x.data, y.data);
+    buf_release(&x);
+    buf_release(&y);
+    return same;
 }
 
 /* ---- memory ---- */

@@ -114,18 +114,6 @@ void report_write(const struct document *document, enum report_format format,
 
 /* ---- what the formats share ---- */
 
-static void note_provider(struct report_run *run, const char *provider)
-{
-    for (size_t i = 0; i < run->n_providers; i++) {
-        if (strcmp(run->providers[i], provider) == 0)
-            return;
-    }
-    if (run->n_providers == REPORT_MAX_PROVIDERS)
-        run->more_providers = true;
-    else
-        run->providers[run->n_providers++] = provider;
-}
-
 void report_run_read(const struct document *document, const struct report_style *style,
                      struct report_run *out)
 {
@@ -147,11 +135,18 @@ void report_run_read(const struct document *document, const struct report_style 
         out->n_remembered += verify && verify->verified_in;
         out->warm |= timing && !timing->cold;
         out->any_stored |= report_baseline_ns(c, &stored) > 0 && stored;
-        for (size_t k = 0; k < c->n_arms; k++)
-            if (c->arms[k].role == ROLE_PROVIDER) {
-                note_provider(out, c->arms[k].provider);
-                out->vendors_remembered |= c->arms[k].has_timing && c->arms[k].timing.measured_in;
-            }
+        for (size_t k = 0, at; k < c->n_arms; k++) {
+            if (c->arms[k].role != ROLE_PROVIDER)
+                continue;
+            for (at = 0; at < out->n_providers; at++)
+                if (!strcmp(out->providers[at], c->arms[k].provider))
+                    break;
+            if (at == REPORT_MAX_PROVIDERS)
+                out->more_providers = true;
+            else if (at == out->n_providers)
+                out->providers[out->n_providers++] = c->arms[k].provider;
+            out->vendors_remembered |= c->arms[k].has_timing && c->arms[k].timing.measured_in;
+        }
     }
 }
 

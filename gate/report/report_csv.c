@@ -10,213 +10,158 @@
  */
 #include "gate/report/report_run.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #include "gate/base/buf.h"
 #include "gate/base/json.h"
 
-enum source {
-    RUN,
-    POLICY,
-    GIT,
-    DEVICE,
-    CASE,
-    BASELINE,
-    RATIO,
-    RATIO_P90,
-    RATIO_CALLS,
-    WARNING,
-    WARNING_RATIO,
-    FIRST, /* the log_ratio of each process of a stage */
-    CONFIRMATION,
-    ARM,
-    VERIFY,
-    TIMING,
-    PAIR,
-    N_SOURCES
-};
-
-enum kind { TEXT, NUMBER, COUNT, BOOL, TOLD, VERDICT, MODE, ROLE, EVIDENCE };
+enum root { RUN, CASE, ARM, FIRST, CONFIRMATION };
 
 static const struct {
     const char *name;
-    enum source source;
-    enum kind kind;
-    size_t offset; /* in the struct of the source */
+    enum root root;   /* FIRST and CONFIRMATION: the log_ratio of each process of a stage */
+    const char *path; /* the keys from there to the member */
 } columns[] = {
-    {"run_uuid", RUN, TEXT, offsetof(struct document, uuid)},
-    {"time_ms", RUN, COUNT, offsetof(struct document, time_ms)},
-    {"suite", RUN, TEXT, offsetof(struct document, suite)},
-    {"contract", RUN, TEXT, offsetof(struct document, contract)},
-    {"epoch", RUN, TEXT, offsetof(struct document, epoch)},
-    {"control_drift", RUN, NUMBER, offsetof(struct document, control_drift)},
-    {"threshold", POLICY, NUMBER, offsetof(struct document_policy, threshold)},
-    {"against", POLICY, TEXT, offsetof(struct document_policy, against)},
-    {"device_model", DEVICE, TEXT, offsetof(struct document_device, model)},
-    {"device_name", DEVICE, TEXT, offsetof(struct document_device, name)},
-    {"driver", DEVICE, TEXT, offsetof(struct document_device, driver)},
-    {"commit", GIT, TEXT, offsetof(struct document_git, commit)},
-    {"branch", GIT, TEXT, offsetof(struct document_git, branch)},
-    {"dirty", GIT, BOOL, offsetof(struct document_git, dirty)},
-    {"case", CASE, TEXT, offsetof(struct document_case, id)},
-    {"op", CASE, TEXT, offsetof(struct document_case, op)},
-    {"dtype", CASE, TEXT, offsetof(struct document_case, dtype)},
-    {"verdict", CASE, VERDICT, offsetof(struct document_case, verdict)},
-    {"mode", CASE, MODE, offsetof(struct document_case, mode)},
-    {"mde", CASE, NUMBER, offsetof(struct document_case, mde)},
-    {"case_threshold", CASE, NUMBER, offsetof(struct document_case, threshold)},
-    {"same_library", CASE, TOLD, offsetof(struct document_case, same_library)},
-    {"baseline_p50_ns", BASELINE, NUMBER, offsetof(struct document_baseline, p50_ns)},
-    {"baseline_commit", BASELINE, TEXT, offsetof(struct document_baseline, commit)},
-    {"ratio", RATIO, NUMBER, offsetof(struct estimate, value)},
-    {"ratio_lo", RATIO, NUMBER, offsetof(struct estimate, lo)},
-    {"ratio_hi", RATIO, NUMBER, offsetof(struct estimate, hi)},
-    {"ratio_p90", RATIO_P90, NUMBER, offsetof(struct estimate, value)},
-    {"ratio_p90_lo", RATIO_P90, NUMBER, offsetof(struct estimate, lo)},
-    {"ratio_p90_hi", RATIO_P90, NUMBER, offsetof(struct estimate, hi)},
-    {"log_ratio_first", FIRST, EVIDENCE, 0},
-    {"log_ratio_confirmation", CONFIRMATION, EVIDENCE, 0},
-    {"provider", ARM, TEXT, offsetof(struct document_arm, provider)},
-    {"role", ARM, ROLE, offsetof(struct document_arm, role)},
-    {"kernel", ARM, TEXT, offsetof(struct document_arm, kernel)},
-    {"verify_ok", VERIFY, BOOL, offsetof(struct document_verify, ok)},
-    {"verify_seeds", VERIFY, COUNT, offsetof(struct document_verify, seeds)},
-    {"rel_fro", VERIFY, NUMBER, offsetof(struct document_verify, rel_fro)},
-    {"rel_fro_limit", VERIFY, NUMBER, offsetof(struct document_verify, limit)},
-    {"max_abs", VERIFY, NUMBER, offsetof(struct document_verify, max_abs)},
-    {"allclose_1e2", VERIFY, NUMBER, offsetof(struct document_verify, allclose_1e2)},
-    {"allclose_1e3", VERIFY, NUMBER, offsetof(struct document_verify, allclose_1e3)},
-    {"nonfinite", VERIFY, COUNT, offsetof(struct document_verify, nonfinite)},
-    {"p50_ns", TIMING, NUMBER, offsetof(struct document_timing, p50_ns)},
-    {"p50_lo_ns", TIMING, NUMBER, offsetof(struct document_timing, p50_lo_ns)},
-    {"p50_hi_ns", TIMING, NUMBER, offsetof(struct document_timing, p50_hi_ns)},
-    {"p90_ns", TIMING, NUMBER, offsetof(struct document_timing, p90_ns)},
-    {"samples", TIMING, COUNT, offsetof(struct document_timing, samples)},
-    {"launches_per_sample", TIMING, COUNT, offsetof(struct document_timing, launches_per_sample)},
-    {"input_sets", TIMING, COUNT, offsetof(struct document_timing, input_sets)},
-    {"cold", TIMING, BOOL, offsetof(struct document_timing, cold)},
-    {"tflops", TIMING, NUMBER, offsetof(struct document_timing, tflops)},
-    {"gbps", TIMING, NUMBER, offsetof(struct document_timing, gbps)},
-    {"ceiling", TIMING, NUMBER, offsetof(struct document_timing, ceiling)},
-    {"sm_clock_mhz", TIMING, NUMBER, offsetof(struct document_timing, sm_clock_mhz)},
-    {"single_p50_ns", TIMING, NUMBER, offsetof(struct document_timing, single_p50_ns)},
-    {"single_p90_ns", TIMING, NUMBER, offsetof(struct document_timing, single_p90_ns)},
-    {"ratio_to_candidate", PAIR, NUMBER, offsetof(struct estimate, value)},
-    {"ratio_to_candidate_lo", PAIR, NUMBER, offsetof(struct estimate, lo)},
-    {"ratio_to_candidate_hi", PAIR, NUMBER, offsetof(struct estimate, hi)},
-    {"reason", CASE, TEXT, offsetof(struct document_case, reason)},
-    {"warn_against", POLICY, TEXT, offsetof(struct document_policy, warn_against)},
-    {"warning_verdict", WARNING, VERDICT, offsetof(struct document_warning, verdict)},
-    {"warning_ratio", WARNING_RATIO, NUMBER, offsetof(struct estimate, value)},
-    {"warning_ratio_lo", WARNING_RATIO, NUMBER, offsetof(struct estimate, lo)},
-    {"warning_ratio_hi", WARNING_RATIO, NUMBER, offsetof(struct estimate, hi)},
-    {"warning_mde", WARNING, NUMBER, offsetof(struct document_warning, mde)},
-    {"warning_reason", WARNING, TEXT, offsetof(struct document_warning, reason)},
-    {"host_threshold", POLICY, NUMBER, offsetof(struct document_policy, host_threshold)},
-    {"ratio_calls", RATIO_CALLS, NUMBER, offsetof(struct estimate, value)},
-    {"ratio_calls_lo", RATIO_CALLS, NUMBER, offsetof(struct estimate, lo)},
-    {"ratio_calls_hi", RATIO_CALLS, NUMBER, offsetof(struct estimate, hi)},
-    {"call_ns", TIMING, NUMBER, offsetof(struct document_timing, call_ns)},
-    {"measured_ceiling", TIMING, NUMBER, offsetof(struct document_timing, measured_ceiling)},
-    {"verified_in", VERIFY, TEXT, offsetof(struct document_verify, verified_in)},
-    {"measured_in", TIMING, TEXT, offsetof(struct document_timing, measured_in)},
+    {"run_uuid", RUN, "uuid"},
+    {"time_ms", RUN, "time_ms"},
+    {"suite", RUN, "suite"},
+    {"contract", RUN, "contract"},
+    {"epoch", RUN, "epoch"},
+    {"control_drift", RUN, "control_drift"},
+    {"threshold", RUN, "policy.threshold"},
+    {"against", RUN, "policy.against"},
+    {"device_model", RUN, "device.model"},
+    {"device_name", RUN, "device.name"},
+    {"driver", RUN, "device.driver"},
+    {"commit", RUN, "git.commit"},
+    {"branch", RUN, "git.branch"},
+    {"dirty", RUN, "git.dirty"},
+    {"case", CASE, "id"},
+    {"op", CASE, "op"},
+    {"dtype", CASE, "dtype"},
+    {"verdict", CASE, "verdict"},
+    {"mode", CASE, "mode"},
+    {"mde", CASE, "mde"},
+    {"case_threshold", CASE, "threshold"},
+    {"same_library", CASE, "same_library"},
+    {"baseline_p50_ns", CASE, "baseline.p50_ns"},
+    {"baseline_commit", CASE, "baseline.commit"},
+    {"ratio", CASE, "ratio.value"},
+    {"ratio_lo", CASE, "ratio.lo"},
+    {"ratio_hi", CASE, "ratio.hi"},
+    {"ratio_p90", CASE, "ratio_p90.value"},
+    {"ratio_p90_lo", CASE, "ratio_p90.lo"},
+    {"ratio_p90_hi", CASE, "ratio_p90.hi"},
+    {"log_ratio_first", FIRST, ""},
+    {"log_ratio_confirmation", CONFIRMATION, ""},
+    {"provider", ARM, "provider"},
+    {"role", ARM, "role"},
+    {"kernel", ARM, "kernel"},
+    {"verify_ok", ARM, "verify.ok"},
+    {"verify_seeds", ARM, "verify.seeds"},
+    {"rel_fro", ARM, "verify.rel_fro"},
+    {"rel_fro_limit", ARM, "verify.limit"},
+    {"max_abs", ARM, "verify.max_abs"},
+    {"allclose_1e2", ARM, "verify.allclose_1e2"},
+    {"allclose_1e3", ARM, "verify.allclose_1e3"},
+    {"nonfinite", ARM, "verify.nonfinite"},
+    {"p50_ns", ARM, "timing.p50_ns"},
+    {"p50_lo_ns", ARM, "timing.p50_lo_ns"},
+    {"p50_hi_ns", ARM, "timing.p50_hi_ns"},
+    {"p90_ns", ARM, "timing.p90_ns"},
+    {"samples", ARM, "timing.samples"},
+    {"launches_per_sample", ARM, "timing.launches_per_sample"},
+    {"input_sets", ARM, "timing.input_sets"},
+    {"cold", ARM, "timing.cold"},
+    {"tflops", ARM, "timing.tflops"},
+    {"gbps", ARM, "timing.gbps"},
+    {"ceiling", ARM, "timing.ceiling"},
+    {"sm_clock_mhz", ARM, "timing.sm_clock_mhz"},
+    {"single_p50_ns", ARM, "timing.single_p50_ns"},
+    {"single_p90_ns", ARM, "timing.single_p90_ns"},
+    {"ratio_to_candidate", ARM, "timing.ratio_to_candidate.value"},
+    {"ratio_to_candidate_lo", ARM, "timing.ratio_to_candidate.lo"},
+    {"ratio_to_candidate_hi", ARM, "timing.ratio_to_candidate.hi"},
+    {"reason", CASE, "reason"},
+    {"warn_against", RUN, "policy.warn_against"},
+    {"warning_verdict", CASE, "warning.verdict"},
+    {"warning_ratio", CASE, "warning.ratio.value"},
+    {"warning_ratio_lo", CASE, "warning.ratio.lo"},
+    {"warning_ratio_hi", CASE, "warning.ratio.hi"},
+    {"warning_mde", CASE, "warning.mde"},
+    {"warning_reason", CASE, "warning.reason"},
+    {"host_threshold", RUN, "policy.host_threshold"},
+    {"ratio_calls", CASE, "ratio_calls.value"},
+    {"ratio_calls_lo", CASE, "ratio_calls.lo"},
+    {"ratio_calls_hi", CASE, "ratio_calls.hi"},
+    {"call_ns", ARM, "timing.call_ns"},
+    {"measured_ceiling", ARM, "timing.measured_ceiling"},
+    {"verified_in", ARM, "verify.verified_in"},
+    {"measured_in", ARM, "timing.measured_in"},
 };
 
 #define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-static void put_bool(bool value, struct buf *out)
+static void put_stage(const struct document_case *c, enum document_stage stage, struct buf *out)
 {
-    buf_puts(out, value ? "true" : "false");
-}
-
-static void put_known(double value, struct buf *out)
-{
-    if (!isnan(value))
-        json_write_number(value, out);
-}
-
-static void put_value(enum kind kind, const void *at, struct buf *out)
-{
-    switch (kind) {
-    case TEXT:
-        if (*(const char *const *)at)
-            csv_put(out, *(const char *const *)at);
-        break;
-    case NUMBER:
-        put_known(*(const double *)at, out);
-        break;
-    case COUNT:
-        if (*(const int64_t *)at >= 0)
-            json_write_number((double)*(const int64_t *)at, out); /* without printf() */
-        break;
-    case BOOL:
-        put_bool(*(const bool *)at, out);
-        break;
-    case TOLD:
-        if (*(const enum yes_no *)at != UNKNOWN)
-            put_bool(*(const enum yes_no *)at == YES, out);
-        break;
-    case VERDICT:
-        buf_puts(out, verdict_names[*(const int *)at]);
-        break;
-    case MODE:
-        if (*(const int *)at != MODE_UNKNOWN)
-            buf_puts(out, document_modes[*(const int *)at]);
-        break;
-    default:
-        buf_puts(out, document_roles[*(const int *)at]);
+    const char *separator = "";
+    for (size_t i = 0; i < c->n_processes; i++) {
+        if (c->processes[i].stage != (int)stage)
+            continue;
+        buf_puts(out, separator);
+        if (!isnan(c->processes[i].log_ratio))
+            json_write_number(c->processes[i].log_ratio, out);
+        separator = ";";
     }
 }
 
-static void put_row(const void *const sources[N_SOURCES], struct buf *out)
+/* Nothing where a part on the way, or the value, is not known. */
+static void put_member(const struct shape *s, const char *from, const char *path, struct buf *out)
+{
+    for (size_t n; from; path += n + 1) {
+        const struct field *f = s->fields;
+        for (n = strcspn(path, "."); strncmp(f->key, path, n) != 0 || f->key[n]; f++)
+            assert(f + 1 < s->fields + s->n);
+        if (!path[n]) {
+            const char *text = field_text(f, from);
+            if (text)
+                csv_put(out, text);
+            else
+                field_write(f, from, out);
+            return;
+        }
+        if (f->beside != FIELD_NOWHERE && !*(const bool *)(from + f->beside))
+            return;
+        from += f->offset;
+        s = f->shape;
+    }
+}
+
+/* `arm`: NULL: there is none. */
+static void put_row(const struct document *d, const struct document_case *c,
+                    const struct document_arm *arm, struct buf *out)
 {
     for (size_t i = 0; i < N_COLUMNS; i++) {
-        const char *from = sources[columns[i].source];
+        const char *path = columns[i].path;
         if (i > 0)
             buf_putc(out, ',');
-        const struct document_case *c = columns[i].kind == EVIDENCE ? sources[CASE] : NULL;
-        const int stage = columns[i].source == FIRST ? STAGE_FIRST : STAGE_CONFIRMATION;
-        const char *separator = "";
-        for (size_t k = 0; c && k < c->n_processes; k++) {
-            if (c->processes[k].stage != stage)
-                continue;
-            buf_puts(out, separator);
-            put_known(c->processes[k].log_ratio, out);
-            separator = ";";
+        switch (columns[i].root) {
+        case RUN:
+            put_member(&document_shape, (const char *)d, path, out);
+            break;
+        case CASE:
+            put_member(&document_case_shape, (const char *)c, path, out);
+            break;
+        case ARM:
+            put_member(&document_arm_shape, (const char *)arm, path, out);
+            break;
+        default:
+            put_stage(c, columns[i].root == FIRST ? STAGE_FIRST : STAGE_CONFIRMATION, out);
         }
-        if (from)
-            put_value(columns[i].kind, from + columns[i].offset, out);
     }
     buf_puts(out, "\r\n");
-}
-
-static void put_case(const struct document *d, const struct document_case *c, struct buf *out)
-{
-    const void *sources[N_SOURCES] = {
-        [RUN] = d,
-        [POLICY] = &d->policy,
-        [GIT] = &d->git,
-        [DEVICE] = &d->device,
-        [CASE] = c,
-        [BASELINE] = c->has_baseline ? &c->baseline : NULL,
-        [RATIO] = c->has_ratio ? &c->ratio : NULL,
-        [RATIO_P90] = c->has_ratio_p90 ? &c->ratio_p90 : NULL,
-        [RATIO_CALLS] = c->has_ratio_calls ? &c->ratio_calls : NULL,
-        [WARNING] = c->has_warning ? &c->warning : NULL,
-        [WARNING_RATIO] = c->has_warning && c->warning.has_ratio ? &c->warning.ratio : NULL,
-    };
-    if (c->n_arms == 0)
-        put_row(sources, out);
-    for (size_t i = 0; i < c->n_arms; i++) {
-        const struct document_timing *timing = report_timing(&c->arms[i]);
-        sources[ARM] = &c->arms[i];
-        sources[VERIFY] = report_verify(&c->arms[i]);
-        sources[TIMING] = timing;
-        sources[PAIR] =
-            timing && timing->has_ratio_to_candidate ? &timing->ratio_to_candidate : NULL;
-        put_row(sources, out);
-    }
 }
 
 void report_csv_header(struct buf *out)
@@ -228,8 +173,13 @@ void report_csv_header(struct buf *out)
 
 void report_csv_rows(const struct document *document, struct buf *out)
 {
-    for (size_t i = 0; i < document->n_cases; i++)
-        put_case(document, &document->cases[i], out);
+    for (size_t i = 0; i < document->n_cases; i++) {
+        const struct document_case *c = &document->cases[i];
+        if (c->n_arms == 0)
+            put_row(document, c, NULL, out);
+        for (size_t k = 0; k < c->n_arms; k++)
+            put_row(document, c, &c->arms[k], out);
+    }
 }
 
 void report_csv_early(int exit_code, const char *message, struct buf *out)

@@ -17,20 +17,17 @@
 static bool is_xml(uint32_t code)
 {
     return code == '\t' || code == '\n' || code == '\r' || (code >= 0x20 && code <= 0xd7ff) ||
-           (code >= 0xe000 && code <= 0xfffd) || code >= 0x10000;
+           (code >= 0xe000 && code <= 0xfffd) || (code >= 0x10000 && code != UTF8_BAD);
 }
 
 /* Text or the value of an attribute in double quotes. */
 static void put_xml(const char *text, struct buf *out)
 {
-    size_t left = strlen(text);
-    while (left > 0) {
-        uint32_t code;
-        size_t n = utf8_decode(text, left, &code);
-        bool dropped = n == 0 || !is_xml(code);
-        if (dropped)
-            code = 0;
-        else if (code == '<')
+    uint32_t code;
+    for (size_t n; (n = utf8_next(text, &code)); text += n) {
+        if (!is_xml(code))
+            continue;
+        if (code == '<')
             buf_puts(out, "&lt;");
         else if (code == '>')
             buf_puts(out, "&gt;");
@@ -42,9 +39,6 @@ static void put_xml(const char *text, struct buf *out)
             buf_printf(out, "&#%u;", (unsigned)code);
         else
             buf_append(out, text, n);
-        n = n ? n : 1;
-        text += n;
-        left -= n;
     }
 }
 
@@ -182,21 +176,6 @@ static void measured(const struct document_policy *policy, const struct document
     buf_puts(out, "</system-out>\n");
 }
 
-static void test_case(const struct report_run *run, const struct document_case *c, struct buf *out)
-{
-    struct buf class;
-    buf_init(&class, 1024);
-    buf_printf(&class, "%s.%s", c->op, c->dtype);
-    buf_puts(out, "    <testcase");
-    attribute("classname", class.data, out);
-    attribute("name", c->id, out);
-    buf_puts(out, ">\n");
-    outcome(run, c, out);
-    measured(&run->document->policy, c, out);
-    buf_puts(out, "    </testcase>\n");
-    buf_release(&class);
-}
-
 void report_junit(const struct document *d, const struct report_style *style, struct buf *out)
 {
     struct report_run run;
@@ -212,8 +191,15 @@ void report_junit(const struct document *d, const struct report_style *style, st
     attribute("timestamp", units_time_iso(d->time_ms, time), out);
     buf_puts(out, ">\n");
     properties(&run, out);
-    for (size_t i = 0; i < d->n_cases; i++)
-        test_case(&run, &d->cases[i], out);
+    for (size_t i = 0; i < d->n_cases; i++) {
+        const struct document_case *c = &d->cases[i]; /* op and dtype are plain ASCII */
+        buf_printf(out, "    <testcase classname=\"%s.%s\"", c->op, c->dtype);
+        attribute("name", c->id, out);
+        buf_puts(out, ">\n");
+        outcome(&run, c, out);
+        measured(&d->policy, c, out);
+        buf_puts(out, "    </testcase>\n");
+    }
     for (size_t i = 0; i < d->n_not_served; i++) {
         buf_puts(out, "    <testcase classname=\"not-served\"");
         attribute("name", d->not_served[i].id, out);

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "gate/base/term.h"
 
@@ -86,26 +87,86 @@ void left_out_write_lines(const struct left_out_sums *sums, struct buf *out)
     buf_release(&line);
 }
 
+/* ---- what was covered ---- */
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The sums of an op, in their place by name; NULL: there is no room for one more. */
+static struct covered_op *sums_of(struct covered_sums *sums, const char *op)
+{
+    size_t at = 0;
+    while (at < sums->n && strcmp(sums->of[at].name, op) < 0)
+        at++;
+    if (at < sums->n && !strcmp(sums->of[at].name, op))
+        return &sums->of[at];
+    if (sums->n == COVERED_OPS)
+        return NULL;
+    memmove(&sums->of[at + 1], &sums->of[at], (sums->n++ - at) * sizeof sums->of[0]);
+    sums->of[at] = (struct covered_op){.pairs = 0};
+    snprintf(sums->of[at].name, sizeof sums->of[at].name, "%s", op);
+    return &sums->of[at];
+}
+
+/* Its members are counts alone, in the order of their fields. */
+static int64_t *counts_of(struct document_covered *c)
+{
+    return (int64_t *)(void *)c;
+}
+
+void covered_add(struct covered_sums *sums, const char *op, const struct document_verify *verify)
+{
+    struct covered_op *sum = verify && verify->has_covered ? sums_of(sums, op) : NULL;
+    if (!sum)
+        return;
+    struct document_covered one = verify->covered;
+    for (size_t i = 0; i < sizeof one / sizeof(int64_t); i++)
+        counts_of(&sum->all)[i] += larger(counts_of(&one)[i], 0);
+    sum->pairs = larger(sum->pairs, verify->pairs);
+    sum->pairs_of = larger(sum->pairs_of, verify->pairs_of);
+}
+
+/* The row of the class `at` of all, unless no op has it. */
+static void class_row(struct table *t, const struct covered_sums *sums, size_t at,
+                      const char *group, const char *class)
+{
+    int64_t count[COVERED_OPS], all = 0;
+    char text[65];
+    for (size_t i = 0; i < sums->n; i++) {
+        struct document_covered sum = sums->of[i].all;
+        all |= count[i] = counts_of(&sum)[at];
+    }
+    if (!all)
+        return;
+    snprintf(text, sizeof text, "%s", class);
+    for (char *c = text; *c; c++)
+        *c = *c == '_' ? ' ' : *c;
+    table_cell(t, TERM_PLAIN, group);
+    table_cell(t, TERM_PLAIN, text);
+    for (size_t i = 0; i < sums->n; i++) {
+        snprintf(text, sizeof text, "%" PRId64, count[i]);
+        table_cell(t, TERM_PLAIN, text);
+    }
+}
+
 struct table *covered_table(const struct covered_sums *sums)
 {
     struct table_column columns[2 + COVERED_OPS] = {{"covered", false, 0}, {"class", false, 0}};
-    struct covered_class row;
     char text[64];
+    int64_t pairs = 0;
     size_t at = 0;
     if (!sums->n)
         return NULL;
     for (size_t i = 0; i < sums->n; i++)
         columns[2 + i] = (struct table_column){sums->of[i].name, true, 0};
     struct table *t = table_new(columns, 2 + sums->n);
-    while (covered_next(sums, &at, &row)) {
-        table_cell(t, TERM_PLAIN, row.what);
-        table_cell(t, TERM_PLAIN, row.name);
-        for (size_t i = 0; i < sums->n; i++) {
-            snprintf(text, sizeof text, "%" PRId64, row.count[i]);
-            table_cell(t, TERM_PLAIN, text);
-        }
+    for (size_t i = 0; i < document_covered_shape.n; i++) {
+        const struct field *group = &document_covered_shape.fields[i];
+        for (size_t k = 0; k < group->shape->n; k++)
+            class_row(t, sums, at++, group->key, group->shape->fields[k].key);
     }
-    int64_t pairs = 0;
     for (size_t i = 0; i < sums->n; i++)
         pairs += sums->of[i].pairs_of;
     if (!pairs)

@@ -9,7 +9,6 @@
 #include <stddef.h>
 
 #include "gate/base/buf.h"
-#include "gate/document/covered.h"
 #include "gate/document/document.h"
 #include "gate/report/report.h"
 #include "gate/report/report_table.h"
@@ -49,8 +48,23 @@ void left_out_write_own_shape(const struct left_out_sums *sums, report_put_fn pu
 /* Both for a terminal, each as a line. */
 void left_out_write_lines(const struct left_out_sums *sums, struct buf *out);
 
-/* What was covered, by class and op, and pairs of classes of shapes; NULL: documents do not say.
- * The caller's (table_free). */
+#define COVERED_OPS 32 /* at most; more are left out */
+
+/* Of the ops whose cases say what they covered, by name. Starts as {0}. */
+struct covered_sums {
+    size_t n;
+    struct covered_op {
+        char name[65];
+        struct document_covered all;
+        int64_t pairs, pairs_of; /* the most that one case had */
+    } of[COVERED_OPS];
+};
+
+/* `verify`: of the case's candidate; NULL is fine. */
+void covered_add(struct covered_sums *sums, const char *op, const struct document_verify *verify);
+
+/* How often each class of values, shapes, layouts and launches was checked, by op, and pairs of
+ * classes of shapes; NULL: documents do not say. The caller's (table_free). */
 struct table *covered_table(const struct covered_sums *sums);
 
 /* ---- the run ---- */

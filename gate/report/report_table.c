@@ -170,22 +170,20 @@ void table_write(const struct table *t, const struct report_style *style, struct
 /* ---- Markdown ---- */
 
 /* What the services make links, mentions or commands of where a word follows. */
-static bool begins_reference(const char *text, size_t left)
+static bool begins_reference(const char *text)
 {
-    if (left > 2 && text[0] == ':')
-        return text[1] == '/';
-    return left > 1 && strchr("@#!$%&~", text[0]) && text[0] &&
+    if (text[0] == ':')
+        return text[1] == '/' && text[2];
+    return strchr("@#!$%&~", text[0]) && text[0] &&
            (isalnum((unsigned char)text[1]) || text[1] == '"');
 }
 
 /* A reference is broken by a space of no width. */
 void markdown_text(const char *text, struct buf *out)
 {
-    size_t left = strlen(text);
-    while (left > 0) {
-        uint32_t code;
-        size_t n = utf8_decode(text, left, &code);
-        if (n == 0)
+    uint32_t code;
+    for (size_t n; (n = utf8_next(text, &code)); text += n) {
+        if (code == UTF8_BAD)
             buf_puts(out, "\xef\xbf\xbd");
         else if (code < 0x20 || code == 0x7f)
             buf_putc(out, ' ');
@@ -199,11 +197,8 @@ void markdown_text(const char *text, struct buf *out)
             buf_printf(out, "\\%c", (char)code);
         else
             buf_append(out, text, n);
-        if (begins_reference(text, left) || (left > 4 && !strncasecmp(text, "www.", 4)))
+        if (begins_reference(text) || (!strncasecmp(text, "www.", 4) && text[4]))
             buf_puts(out, "\xe2\x80\x8b");
-        n = n ? n : 1;
-        text += n;
-        left -= n;
     }
 }
 
@@ -233,19 +228,6 @@ static bool is_in_markdown(const struct column *c)
     return c->other ? c->markdown != NULL : !c->hidden;
 }
 
-static void put_value(const struct table *t, const struct column *column, const struct cell *cell,
-                      struct buf *out)
-{
-    const char *text = t->texts.data + cell->text;
-    const char *bold = cell->colour == TERM_YELLOW && !column->raw && cell->width ? "**" : "";
-    buf_puts(out, bold);
-    if (column->raw)
-        buf_puts(out, text);
-    else
-        markdown_text(cell->width ? text : "-", out);
-    buf_puts(out, bold);
-}
-
 static void put_row(const struct table *t, const struct cell *row, struct buf *out)
 {
     const char *separator = "| ";
@@ -253,17 +235,22 @@ static void put_row(const struct table *t, const struct cell *row, struct buf *o
         const struct column *column = &t->columns[i];
         if (!is_in_markdown(column))
             continue;
-        bool title = row == t->cells && column->other;
-        if (!is_joined(column)) {
+        const bool title = row == t->cells && column->other, joined = is_joined(column);
+        const char *text = t->texts.data + row[i].text;
+        const bool is_bold = !title && row[i].colour == TERM_YELLOW && !column->raw && row[i].width;
+        const char *bold = is_bold ? "**" : "";
+        if (!joined) {
             buf_puts(out, separator);
             separator = " | ";
         }
-        if (is_joined(column) && !title && row[i].width)
-            buf_puts(out, column->markdown);
-        if (title && !is_joined(column))
-            markdown_text(column->markdown, out);
-        else if (!title && (row[i].width || !is_joined(column)))
-            put_value(t, column, &row[i], out);
+        if (joined && (title || !row[i].width))
+            continue;
+        buf_printf(out, "%s%s", joined ? column->markdown : "", bold);
+        if (column->raw && !title)
+            buf_puts(out, text);
+        else
+            markdown_text(title ? column->markdown : row[i].width ? text : "-", out);
+        buf_puts(out, bold);
     }
     buf_puts(out, " |\n");
 }

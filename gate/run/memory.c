@@ -45,8 +45,8 @@ static const struct field memory_entry_fields[] = {
     FORMED(run_uuid, REQUIRED, FORM_UUID, TEXT_MAX),
     FORMED(seed, REQUIRED, FORM_SEED, TEXT_MAX),
     TEXTS(fingerprints, 0, 16, 16),
-    MAYBE(ceilings, 0, document_ceilings_shape),
-    LIST(arms, 0, 0, 8, document_arm_shape),
+    MAYBE(ceilings, 0, document_ceilings),
+    LIST(arms, 0, 0, 8, document_arm),
 };
 SHAPE(memory_entry);
 #undef OF
@@ -129,8 +129,8 @@ struct memory *memory_open(const char *library)
                   other);
     else if (known && hold(m, &err) && read_file(m->path, &m->bytes, &m->there, &err)) {
         /* A file that does not fit is of another version: nothing is known then. */
-        if (m->there && fields_parse(&memory_file, m->path, 1, m->bytes.data, m->bytes.len, GATE_IO,
-                                     &m->file, &m->taken, &unread))
+        if (m->there && fields_parse(&memory_file_shape, m->path, 1, m->bytes.data, m->bytes.len,
+                                     GATE_IO, &m->file, &m->taken, &unread))
             m->file = (struct memory_file){.entries = NULL};
         m->dropped = xcalloc(m->file.n_entries, sizeof *m->dropped);
         return m;
@@ -155,7 +155,7 @@ static void put_entry(struct memory *m, const struct memory_entry *e)
 {
     for (size_t i = 0; i < m->file.n_entries; i++)
         m->dropped[i] |= !strcmp(m->file.entries[i].key, e->key);
-    fields_write(&memory_entry, e, &m->fresh);
+    fields_write(&memory_entry_shape, e, &m->fresh);
     buf_puts(&m->fresh, ",\n");
     m->n_fresh++;
 }
@@ -171,7 +171,7 @@ static void save(const struct memory *m)
     for (size_t i = 0; i < m->file.n_entries && n < ENTRIES_MAX; i++) {
         if (m->dropped[i])
             continue;
-        fields_write(&memory_entry, &m->file.entries[i], &text);
+        fields_write(&memory_entry_shape, &m->file.entries[i], &text);
         buf_puts(&text, ",\n");
         n++;
     }
@@ -208,7 +208,7 @@ void memory_close(struct memory *m, bool keep)
     } else if (changed) {
         save(m);
     }
-    fields_release(&memory_file, &m->file);
+    fields_release(&memory_file_shape, &m->file);
     free(m->taken.texts);
     buf_release(&m->bytes);
     buf_release(&m->fresh);
@@ -262,7 +262,7 @@ static void add_problem(struct key *k, const struct run_case *c)
 {
     struct buf text;
     buf_init(&text, 1 << 20);
-    fields_write(&case_file, c->about->file, &text);
+    fields_write(&case_file_shape, c->about->file, &text);
     buf_puts(&text, c->record.op_sha256 ? c->record.op_sha256 : "");
     add(k, text.data);
     buf_release(&text);

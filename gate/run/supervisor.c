@@ -104,7 +104,7 @@ static void describe_failure(struct supervisor *s, enum process_event event, dou
 
 static void describe_nonsense(const struct field_fault *fault, char *message, size_t size)
 {
-    snprintf(message, size, "talked nonsense: %s%s%s", fault->pointer,
+    snprintf(message, size, "talked nonsense: %s%s%.255s", fault->pointer,
              fault->pointer[0] ? ": " : "", fault->message);
 }
 
@@ -184,7 +184,7 @@ static bool has_same_judges(const struct message_greeting *a, const struct messa
             k++;
         if (i == a->n_libraries || k == b->n_libraries)
             return i == a->n_libraries && k == b->n_libraries;
-        if (!document_same_library(&a->libraries[i], &b->libraries[k]))
+        if (!fields_same(&document_library_shape, &a->libraries[i], &b->libraries[k]))
             return false;
     }
 }
@@ -193,10 +193,11 @@ static bool has_same_judges(const struct message_greeting *a, const struct messa
 static enum gate_status check_same(const struct message_greeting *first,
                                    const struct message_greeting *now, struct gate_error *err)
 {
-    const char *changed = !document_same_device(&first->device, &now->device) ? "device"
-                          : strcmp(first->contract, now->contract) != 0       ? "contract"
-                          : !has_same_judges(first, now)                      ? "libraries"
-                                                                              : NULL;
+    const char *changed = !fields_same(&document_device_shape, &first->device, &now->device)
+                              ? "device"
+                          : strcmp(first->contract, now->contract) != 0 ? "contract"
+                          : !has_same_judges(first, now)                ? "libraries"
+                                                                        : NULL;
     return changed ? gate_fail(err, GATE_ENVIRONMENT,
                                "the %s changed while the gate ran; run it again", changed)
                    : GATE_OK;

@@ -24,19 +24,19 @@ const struct shape message_refusal_shape = SHAPE_OF(refusal);
 #define OF message_greeting
 static const struct field greeting_fields[] = {
     CHOICE(hello, REQUIRED, protocols),
-    PART(device, document_device_shape),
+    PART(device, document_device),
     FORMED(contract, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
     SHARE(control_ns, NULLABLE),
     YES_NO(users_checked),
     YES_NO(launch_order_checked),
-    LIST(libraries, REQUIRED, 1, DOCUMENT_LIBRARIES_MAX, document_library_shape),
-    LIST(absent, REQUIRED, 0, 16, document_absent_shape),
+    LIST(libraries, REQUIRED, 1, DOCUMENT_LIBRARIES_MAX, document_library),
+    LIST(absent, REQUIRED, 0, 16, document_absent),
 };
 const struct shape message_greeting_shape = SHAPE_OF(greeting);
 #undef OF
 
 #define OF message_ceilings
-static const struct field told_fields[] = {PART(ceilings, document_ceilings_shape)};
+static const struct field told_fields[] = {PART(ceilings, document_ceilings)};
 const struct shape message_ceilings_shape = SHAPE_OF(told);
 #undef OF
 
@@ -48,7 +48,7 @@ static const struct field task_fields[] = {
      .flags = REQUIRED,
      .beside = FIELD_NOWHERE,
      .offset = offsetof(struct OF, file),
-     .shape = &case_file},
+     .shape = &case_file_shape},
     FORMED(seed, REQUIRED, FORM_SEED, TEXT_MAX),
     TEXT(nonce, 0, TEXT_MAX),
     TEXTS(skip, 0, 16, NAME_MAX_CHARACTERS),
@@ -84,8 +84,8 @@ static const struct field answer_fields[] = {
     YES_NO(spoiled),
     NUMBERS(log_ratio, 0, PROTOCOL_SHARES_MAX),
     TEXTS(fingerprints, 0, VERIFY_SEEDS, 16),
-    MAYBE(blame, 0, document_blame_shape),
-    LIST(arms, 0, 0, 8, document_arm_shape),
+    MAYBE(blame, 0, document_blame),
+    LIST(arms, 0, 0, 8, document_arm),
 };
 const struct shape message_answer_shape = SHAPE_OF(answer);
 #undef OF

@@ -321,7 +321,7 @@ static void send_answer(const struct worker *w, const struct task *t, const stru
 
 enum gate_status task_read(const struct message_task *m, struct task *t, struct gate_error *err)
 {
-    char pointer[256];
+    struct field_fault fault;
     enum task_kind kind = (enum task_kind)m->task;
     bool times = kind == TASK_MEASURE || kind == TASK_CALIBRATE;
     *t = (struct task){.message = m,
@@ -336,7 +336,9 @@ enum gate_status task_read(const struct message_task *m, struct task *t, struct 
     if (!verify_tier_parse(m->tier ? m->tier : "commit", &t->tier))
         return gate_fail(err, GATE_USAGE, "this worker does not know the tier of the task");
     sscanf(m->seed, "%" SCNx64, &t->seed);
-    return suite_case_read(&m->file, &t->c, pointer, sizeof pointer, err);
+    return suite_case_read(&m->file, &t->c, &fault)
+               ? GATE_OK
+               : gate_fail(err, GATE_USAGE, "%s", fault.message);
 }
 
 void task_run(struct worker *w, struct task *t)

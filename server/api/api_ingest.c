@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "gate/base/clock.h"
-#include "gate/document/document_check.h"
+#include "gate/document/document.h"
 #include "server/text/emit.h"
 #include "gate/base/gzip.h"
 #include "server/ops/log.h"

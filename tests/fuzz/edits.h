@@ -14,6 +14,10 @@
 
 #include "gate/base/buf.h"
 
+/* What libFuzzer calls. */
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 /*
  * Appends the text that the input stands for. An edit is five bytes and, for some, more: what to
  * do, to which value (two bytes, counted in the order of the document, modulo their number), and

@@ -11,8 +11,6 @@
 #include "tests/fuzz/edits.h"
 #include "gate/baseline/baseline.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 #define SHA "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define COMMIT "0123456789abcdef0123456789abcdef01234567"
 #define UUID "5a3b1e00-0000-4000-8000-000000000001"

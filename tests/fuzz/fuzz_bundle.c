@@ -6,8 +6,6 @@
 #include "gate/library/bundle.h"
 #include "gate/library/manifest.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static const char good_text[] =
     "{\"schema\":\"gate-bundle/1\",\"provider\":\"mine\",\"version\":\"1\",\"kernels\":[{"
     "\"op\":\"rmsnorm\",\"name\":\"one\",\"dtypes\":[\"fp16\"],\"when\":[\"n % 16 == 0\"],"

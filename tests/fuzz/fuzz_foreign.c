@@ -3,11 +3,9 @@
 #include <string.h>
 
 #include "gate/base/clock.h"
-#include "gate/document/document_check.h"
+#include "gate/document/document.h"
 #include "gate/foreign/foreign.h"
 #include "tests/fuzz/edits.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Of the tools whose files are JSON. */
 static const char *const good_texts[] = {

@@ -10,8 +10,6 @@
 #include "tests/fuzz/edits.h"
 #include "gate/store/store_pack.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 /* What was put in comes out, and not one byte may be missing of the room for it. */
 static void there_and_back(const void *bytes, size_t n)
 {

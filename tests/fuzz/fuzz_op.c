@@ -7,8 +7,6 @@
 #include "gate/cases/problem.h"
 #include "kernels/ops/pattern.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static const char good_text[] =
     "{\"schema\":\"gate-op/1\",\"name\":\"norm\",\"reference\":\"r.so\",\"sizes\":["
     "{\"name\":\"b\",\"kind\":\"count\"},{\"name\":\"h\",\"kind\":\"count\",\"most\":64},"

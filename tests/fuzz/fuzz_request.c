@@ -12,9 +12,6 @@
 #include "server/api/api_call.h"
 #include "server/api/route.h"
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static struct store *store;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)

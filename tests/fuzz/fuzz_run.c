@@ -16,9 +16,6 @@
 #include "server/ops/log.h"
 #include "server/watch/alerts.h"
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static const struct sample_plan plan = {.seed = 7, .n_runs = 6, .n_cases = 2, .n_devices = 1};
 static cJSON *good;
 static struct store *store;

@@ -8,8 +8,6 @@
 #include "tests/fuzz/edits.h"
 #include "gate/cases/suite.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static const char good_text[] =
     "{\"schema\":\"gate-suite/1\",\"name\":\"t\",\"cases\":["
     "{\"op\":\"gemm\",\"dtype\":\"fp16\",\"m\":1,\"n\":2,\"k\":1,\"inputs\":{\"a\":[1]},"

@@ -20,11 +20,11 @@
 static bool check(const char *format, const char *text, size_t len, struct field_fault *fault)
 {
     const struct shape *shape = !strcmp(format, "run")        ? &document_shape
-                                : !strcmp(format, "suite")    ? &suite_file
+                                : !strcmp(format, "suite")    ? &suite_file_shape
                                 : !strcmp(format, "baseline") ? &baseline_file_shape
-                                : !strcmp(format, "op")       ? &op_file
+                                : !strcmp(format, "op")       ? &op_file_shape
                                 : !strcmp(format, "bundle")   ? &manifest_shape
-                                                              : &config_file;
+                                                              : &config_file_shape;
     void *out = calloc(1, shape->bytes);
     struct fields_taken taken = {.texts = NULL};
     bool good = out && fields_take(shape, text, len, out, &taken, fault);

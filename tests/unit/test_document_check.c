@@ -5,13 +5,12 @@
  */
 #include <stdio.h>
 
-#include <cjson/cJSON.h>
-
 #include "gate/base/json.h"
-#include "gate/document/document_check.h"
+#include "gate/document/document.h"
 #include "tests/tools/sample_devices.h"
 #include "tests/tools/sample_put.h"
 #include "tests/tools/sample_runs.h"
+#include "tests/unit/quotes.h"
 #include "tests/unit/unit.h"
 
 #define HOUR_MS ((int64_t)3600 * 1000)
@@ -106,18 +105,17 @@ TEST(a_calibration_says_what_its_cases_give)
                 {false, "wrong", "wrong", 2}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         cJSON *document = sample_run(&plan, 1);
-        char text[400];
         int64_t now_ms = json_integer(document, "time_ms", 0);
         cJSON_ReplaceItemInObject(document, "cases", cJSON_CreateArray());
-        snprintf(text, sizeof text,
-                 "{\"processes\":5,\"cases\":[{\"id\":\"a\",\"mde\":0.01,\"resolved\":%s,"
-                 "\"injected\":[]}]%s%s%s}",
-                 rows[i].resolved ? "true" : "false",
-                 rows[i].lacks ? ",\"incomplete\":[{\"id\":\"b\",\"processes\":1,\"wanted\":5,"
-                                 "\"reason\":\"\",\"verdict\":\""
-                               : "",
-                 rows[i].lacks ? rows[i].lacks : "", rows[i].lacks ? "\"}]" : "");
-        cJSON_AddItemToObject(document, "calibration", cJSON_Parse(text));
+        cJSON *calibration = json_of("{'processes': 5, 'cases': [{'id': 'a', 'mde': 0.01,"
+                                     " 'resolved': %s, 'injected': []}]}",
+                                     rows[i].resolved ? "true" : "false");
+        if (rows[i].lacks)
+            cJSON_AddItemToObject(calibration, "incomplete",
+                                  json_of("[{'id': 'b', 'processes': 1, 'wanted': 5,"
+                                          " 'reason': '', 'verdict': '%s'}]",
+                                          rows[i].lacks));
+        cJSON_AddItemToObject(document, "calibration", calibration);
         cJSON_ReplaceItemInObject(document, "verdict", cJSON_CreateString(rows[i].verdict));
         set(document, "exit_code", rows[i].exit_code);
         assert_accepted(document, now_ms);
@@ -162,12 +160,12 @@ TEST(a_made_up_history_is_accepted)
 TEST(a_cause_is_of_a_kernel_that_is_there)
 {
     static const char *const causes[] = {
-        "{\"instructions\": {\"kernels\": [\"k\"], \"changed\": [{\"kernel\": 1, \"loop\": 0, "
-        "\"opcode\": \"LDS\", \"candidate\": 2, \"baseline\": 1}]}}",
-        "{\"counters\": {\"kernels\": [\"k\"], \"moved\": [{\"kernel\": 1, \"counter\": \"issue\", "
-        "\"candidate\": 2, \"baseline\": 1, \"moved\": 1}]}}"};
+        "{'instructions': {'kernels': ['k'], 'changed': [{'kernel': 1, 'loop': 0, "
+        "'opcode': 'LDS', 'candidate': 2, 'baseline': 1}]}}",
+        "{'counters': {'kernels': ['k'], 'moved': [{'kernel': 1, 'counter': 'issue', "
+        "'candidate': 2, 'baseline': 1, 'moved': 1}]}}"};
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
-        cJSON *document = sample_run(&plan, 1), *cause = cJSON_Parse(causes[i]);
+        cJSON *document = sample_run(&plan, 1), *cause = json_of("%s", causes[i]);
         cJSON *one = cJSON_DetachItemFromArray(cause, 0);
         int64_t now_ms = json_integer(document, "time_ms", 0);
         struct field_fault fault;
