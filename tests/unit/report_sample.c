@@ -56,6 +56,28 @@ char *report_made(const cJSON *document, enum report_format format,
     return text;
 }
 
+void report_every(const cJSON *document)
+{
+    for (int format = REPORT_TEXT; format <= REPORT_JUNIT; format++)
+        free(report_made(document, (enum report_format)format, &report_plain));
+}
+
+size_t count(const char *text, const char *what)
+{
+    size_t n = 0;
+    for (; (text = strstr(text, what)); text += strlen(what))
+        n++;
+    return n;
+}
+
+int told(const cJSON *document, enum report_format format, const char *what)
+{
+    char *text = report_made(document, format, &report_plain);
+    size_t n = count(text, what);
+    free(text);
+    return (int)n;
+}
+
 cJSON *sample_case(cJSON *document, int i)
 {
     cJSON *one_case = cJSON_GetArrayItem(cJSON_GetObjectItem(document, "cases"), i);

@@ -31,6 +31,13 @@ struct document report_read(const cJSON *document);
 char *report_made(const cJSON *document, enum report_format format,
                   const struct report_style *style);
 
+/* Makes it in every format. */
+void report_every(const cJSON *document);
+
+/* How often a text, or the plain report of a document, has something in it. */
+size_t count(const char *text, const char *what);
+int told(const cJSON *document, enum report_format format, const char *what);
+
 /* Holds `text` against tests/golden/NAME, or writes it there with GATE_UPDATE_GOLDEN=1. */
 void assert_golden(const char *name, const char *text);
 

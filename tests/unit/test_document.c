@@ -11,13 +11,8 @@
 #include "tests/tools/sample_devices.h"
 #include "tests/tools/sample_put.h"
 #include "tests/tools/sample_runs.h"
+#include "tests/unit/quotes.h"
 #include "tests/unit/unit.h"
-
-static const char calibration_text[] =
-    "{\"processes\":5,\"cases\":[{\"id\":\"gemm/a\",\"mde\":0.01,\"resolved\":true,\"injected\":"
-    "[{\"share\":0.01,\"d\":[0.1,-0.2],\"red\":1,\"pass\":2,\"no_verdict\":3,\"decisions\":6}]}],"
-    "\"incomplete\":[{\"id\":\"gemm/b\",\"processes\":1,\"wanted\":5,\"verdict\":\"wrong\","
-    "\"reason\":\"it hung\"}]}";
 
 static cJSON *parse(const char *text, size_t len)
 {
@@ -28,50 +23,41 @@ static cJSON *parse(const char *text, size_t len)
     return tree;
 }
 
-static void add(cJSON *object, const char *key, const char *value)
+/* Adds those members that are not there. */
+static void add(cJSON *object, const char *text)
 {
-    if (!cJSON_HasObjectItem(object, key))
-        cJSON_AddItemToObject(object, key, parse(value, strlen(value)));
+    cJSON *all = json_of("%s", text), *item;
+    while ((item = cJSON_DetachItemFromArray(all, 0)))
+        if (cJSON_HasObjectItem(object, item->string))
+            cJSON_Delete(item);
+        else
+            cJSON_AddItemToObject(object, item->string, item);
+    cJSON_Delete(all);
 }
+
+#define SHA256 "'0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef'"
 
 /* A run of one case that has every member that there is. */
 static cJSON *full_run(void)
 {
     static const struct sample_plan plan = {.seed = 3, .n_runs = 8, .n_cases = 1, .n_devices = 1};
-    cJSON *run = sample_run(&plan, 4), *one, *arm, *timing, *verify, *baseline;
-    one = cJSON_GetArrayItem(cJSON_GetObjectItem(run, "cases"), 0);
-    arm = cJSON_GetArrayItem(cJSON_GetObjectItem(one, "arms"), 0);
-    timing = cJSON_GetObjectItem(arm, "timing");
-    verify = cJSON_GetObjectItem(arm, "verify");
-    baseline = cJSON_GetObjectItem(one, "baseline");
-    add(cJSON_GetArrayItem(cJSON_GetObjectItem(run, "libraries"), 0), "code_sha256",
-        "\"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"");
-    add(run, "calibration", calibration_text);
-    add(run, "thinned_ms", "5");
-    add(run, "users_checked", "true");
-    add(run, "launch_order_checked", "false");
-    add(run, "absent", "[{\"provider\":\"cudnn\",\"reason\":\"not here\"}]");
-    add(one, "threshold", "0.05");
-    add(baseline, "made_by", "\"trend\"");
-    add(baseline, "again_ns", "1000.5");
-    add(baseline, "off", "false");
-    add(baseline, "library_sha256",
-        "\"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"");
-    add(verify, "outputs", "{\"dx\":1e-4,\"dw\":null,\"db\":0}");
-    add(verify, "skipped", "10");
-    add(verify, "refused", "1");
-    add(verify, "not_served", "2");
-    add(verify, "not_guarded", "3");
-    add(verify, "too_large", "4");
-    add(verify, "why_not_guarded", "\"no memory\"");
-    add(verify, "own_shape_only", "true");
-    add(verify, "vendor", "\"cublas\"");
-    add(verify, "vendor_ratio", "1.5");
-    add(timing, "power_w", "{\"before\":1,\"after\":null}");
-    add(timing, "same_code", "true");
-    add(timing, "samples_ns", "\"AAAA\"");
-    add(timing, "spread", "0.001");
-    add(timing, "processes", "5");
+    cJSON *run = sample_run(&plan, 4);
+    cJSON *one = cJSON_GetArrayItem(cJSON_GetObjectItem(run, "cases"), 0);
+    cJSON *arm = cJSON_GetArrayItem(cJSON_GetObjectItem(one, "arms"), 0);
+    add(cJSON_GetArrayItem(cJSON_GetObjectItem(run, "libraries"), 0),
+        "{'code_sha256': " SHA256 "}");
+    add(run, "{'thinned_ms': 5, 'users_checked': true, 'launch_order_checked': false,"
+             " 'absent': [{'provider': 'cudnn', 'reason': 'not here'}]}");
+    add(one, "{'threshold': 0.05}");
+    add(cJSON_GetObjectItem(one, "baseline"),
+        "{'made_by': 'trend', 'again_ns': 1000.5, 'off': false, 'library_sha256': " SHA256 "}");
+    add(cJSON_GetObjectItem(arm, "verify"),
+        "{'outputs': {'dx': 1e-4, 'dw': null, 'db': 0}, 'skipped': 10, 'refused': 1,"
+        " 'not_served': 2, 'not_guarded': 3, 'too_large': 4, 'why_not_guarded': 'no memory',"
+        " 'own_shape_only': true, 'vendor': 'cublas', 'vendor_ratio': 1.5}");
+    add(cJSON_GetObjectItem(arm, "timing"),
+        "{'power_w': {'before': 1, 'after': null}, 'same_code': true, 'samples_ns': 'AAAA',"
+        " 'spread': 0.001, 'processes': 5}");
     return run;
 }
 

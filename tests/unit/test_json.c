@@ -191,18 +191,6 @@ TEST(too_many_values)
     buf_release(&b);
 }
 
-/* A tree on the heap is one that cJSON made, also for who adds to it. */
-TEST(tree_that_grows)
-{
-    cJSON *v = parse("[1,{\"a\":1}]");
-    cJSON_AddNumberToObject(cJSON_GetArrayItem(v, 1), "b", 2);
-    cJSON_AddItemToArray(v, cJSON_CreateNumber(3));
-    char *text = cJSON_PrintUnformatted(v);
-    assert_string_equal(text, "[1,{\"a\":1,\"b\":2},3]");
-    cJSON_free(text);
-    cJSON_Delete(v);
-}
-
 /* A number of any digits; of each four, one lies in the middle of two doubles. */
 static void draw_number(uint64_t r, char *out, size_t size)
 {

@@ -8,52 +8,49 @@
 
 #include "gate/base/json.h"
 #include "gate/base/seed.h"
-#include "gate/cases/op_file.h"
 #include "gate/cases/problem.h"
 #include "gate/launch/operands.h"
 #include "gate/verify/verify_shapes.h"
 #include "gate/worker/measure.h"
 #include "kernels/ops/pattern.h"
 #include "kernels/ops/storage.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/own_ops.h"
 
 /* ---- files ---- */
 
-#define IN_PLACE(name) "{\"name\": \"" name "\", \"role\": \"inout\", \"axes\": [\"h\", \"d\"]},\n"
+#define IN_PLACE(name) "{'name': '" name "', 'role': 'inout', 'axes': ['h', 'd']},\n"
 #define MANY_IN_PLACE IN_PLACE("a") IN_PLACE("b") IN_PLACE("c") IN_PLACE("d") IN_PLACE("e")
 
-#define INTEGERS "\"fill\": \"integers\", \"least\": -3, \"most\": 8"
+#define INTEGERS "'fill': 'integers', 'least': -3, 'most': 8"
 
-#define FLOPS "\"flops\""
-#define VARIANTS(these) "\"variants\": {" these "}, \"flops\""
-#define ALL(dtype) "\"x\": \"" dtype "\", \"u\": \"fp32\", \"y\": \"fp32\""
+#define FLOPS "'flops'"
+#define VARIANTS(these) "'variants': {" these "}, 'flops'"
+#define ALL(dtype) "'x': '" dtype "', 'u': 'fp32', 'y': 'fp32'"
 
-static const char good[] =
-    "{\"schema\": \"gate-op/1\", \"name\": \"pick\", \"reference\": \"r.so\",\n"
-    " \"sizes\": [{\"name\": \"kv\", \"kind\": \"count\"}, {\"name\": \"h\", \"kind\": "
-    "\"count\"},\n"
-    "  {\"name\": \"n\", \"kind\": \"length\", \"least\": 20, \"most\": 5000},\n"
-    "  {\"name\": \"d\", \"kind\": \"given\", \"values\": [64, 128]}],\n"
-    " \"constraints\": [\"n % 16 == 0\", \"n % 12 == 0\", \"h % kv == 0\"],\n"
-    " \"parameter\": {\"name\": \"eps\", \"usual\": 0.5, \"least\": 0, \"most\": 1},\n"
-    " \"flag\": {\"name\": \"masked\", \"yes\": \"masked\", \"no\": \"full\"},\n"
-    " \"tensors\": [{\"name\": \"x\", \"role\": \"in\", \"axes\": [\"h\", \"n\", \"d\"]},\n"
-    "  {\"name\": \"at\", \"role\": \"in\", \"axes\": [\"n\"], \"dtype\": \"int32\",\n"
-    "   " INTEGERS "},\n"
-    "  {\"name\": \"u\", \"role\": \"in\", \"axes\": [\"n\"], \"fill\": \"uniform\",\n"
-    "   \"least\": 2, \"most\": 3},\n"
-    "  {\"name\": \"y\", \"role\": \"out\", \"axes\": [\"h\", \"d\"], \"whole\": [\"n\"]}],\n"
-    " \"flops\": \"2 * h * n * d\", \"error_limits\": {\"bf16\": 0.01}}\n";
+static const char good[] = "{'schema': 'gate-op/1', 'name': 'pick', 'reference': 'r.so',\n"
+                           " 'sizes': [{'name': 'kv', 'kind': 'count'},"
+                           " {'name': 'h', 'kind': 'count'},\n"
+                           "  {'name': 'n', 'kind': 'length', 'least': 20, 'most': 5000},\n"
+                           "  {'name': 'd', 'kind': 'given', 'values': [64, 128]}],\n"
+                           " 'constraints': ['n % 16 == 0', 'n % 12 == 0', 'h % kv == 0'],\n"
+                           " 'parameter': {'name': 'eps', 'usual': 0.5, 'least': 0, 'most': 1},\n"
+                           " 'flag': {'name': 'masked', 'yes': 'masked', 'no': 'full'},\n"
+                           " 'tensors': [{'name': 'x', 'role': 'in', 'axes': ['h', 'n', 'd']},\n"
+                           "  {'name': 'at', 'role': 'in', 'axes': ['n'], 'dtype': 'int32',\n"
+                           "   " INTEGERS "},\n"
+                           "  {'name': 'u', 'role': 'in', 'axes': ['n'], 'fill': 'uniform',\n"
+                           "   'least': 2, 'most': 3},\n"
+                           "  {'name': 'y', 'role': 'out', 'axes': ['h', 'd'], 'whole': ['n']}],\n"
+                           " 'flops': '2 * h * n * d', 'error_limits': {'bf16': 0.01}}\n";
 
 /* The file with a part replaced. */
-static enum gate_status parse(const char *old, const char *new, struct own_op **out,
-                              struct gate_error *err)
+static const char *edited(const char *old, const char *new)
 {
-    char text[4096];
+    static char text[4096];
     const char *at = strstr(good, old);
     assert_non_null(at);
-    int n = snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good), good, new, at + strlen(old));
-    return own_op_parse("pick.op.json", text, (size_t)n, out, err);
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good), good, new, at + strlen(old));
+    return text;
 }
 
 TEST(files_that_cannot_be_have_a_place)
@@ -61,106 +58,99 @@ TEST(files_that_cannot_be_have_a_place)
     static const struct {
         const char *old, *new, *what;
     } cases[] = {
-        {"\"pick\"", "\"gemm\"", ":1:33: /name: 'gemm' is the name of an op that is built in"},
-        {"\"pick\"", "\"a+b\"", "is no name of an op"},
-        {"\"pick\"", "\"foreign\"", "/name: 'foreign' stands for what other tools measured"},
-        {"\"reference\": \"r.so\",", "", "reference"},
-        {"\"name\": \"n\",", "\"name\": \"h\",", ":3:12: /sizes/2/name: 'h' is taken"},
-        {"\"name\": \"n\",", "\"name\": \"dtype\",", "/sizes/2/name: 'dtype' is taken"},
-        {"\"name\": \"n\",", "\"name\": \"9n\",", "letters, digits"},
-        {"\"least\": 20", "\"least\": 6000", "/sizes/2/least: must be at most 5000"},
-        {"\"least\": 20", "\"least\": 0", "/sizes/2/least"},
-        {"\"values\": [64, 128]", "\"most\": 8", "a 'given' size has 'values'"},
+        {"'pick'", "'gemm'", ":1:33: /name: 'gemm' is the name of an op that is built in"},
+        {"'pick'", "'a+b'", "is no name of an op"},
+        {"'pick'", "'foreign'", "/name: 'foreign' stands for what other tools measured"},
+        {"'reference': 'r.so',", "", "reference"},
+        {"'name': 'n',", "'name': 'h',", ":3:12: /sizes/2/name: 'h' is taken"},
+        {"'name': 'n',", "'name': 'dtype',", "/sizes/2/name: 'dtype' is taken"},
+        {"'name': 'n',", "'name': '9n',", "letters, digits"},
+        {"'least': 20", "'least': 6000", "/sizes/2/least: must be at most 5000"},
+        {"'least': 20", "'least': 0", "/sizes/2/least"},
+        {"'values': [64, 128]", "'most': 8", "a 'given' size has 'values'"},
         {"[64, 128]", "[64.5]", "must be integers"},
-        {"[64, 128]", "[64, 128], \"most\": 100",
-         "/sizes/3/values: must be integers from 1 to 100"},
-        {"\"most\": 5000", "\"most\": 40", "/constraints: the gate finds no sizes"},
-        {"\"length\", \"least\": 20, \"most\": 5000", "\"count\"", "1 to 3 of kind 'length'"},
+        {"[64, 128]", "[64, 128], 'most': 100", "/sizes/3/values: must be integers from 1 to 100"},
+        {"'most': 5000", "'most': 40", "/constraints: the gate finds no sizes"},
+        {"'length', 'least': 20, 'most': 5000", "'count'", "1 to 3 of kind 'length'"},
         {"n % 16 == 0", "n % 16 == x", "/constraints/0: at character 11: no size has this name"},
         {"n % 16 == 0", "n % 4096 == 1", "/constraints: the gate finds no sizes"},
         {"n % 16 == 0", "n / (n - n) == 1", "/constraints: the gate finds no sizes"},
         {"n % 16 == 0", "n % 2000000 == 0", "/constraints/0: sizes go up by more"},
         {"2 * h * n * d", "-n", "the gate finds no sizes"},
         {"2 * h * n * d", "2 * h * z", ":14:11: /flops: at character 9"},
-        {"\"usual\": 0.5", "\"usual\": 2", "/parameter/usual: must be from"},
-        {"\"eps\"", "\"kv\"", "/parameter/name: 'kv' is taken"},
-        {"\"masked\", \"yes\"", "\"eps\", \"yes\"", "/flag/name: 'eps' is taken"},
-        {"\"no\": \"full\"", "\"no\": \"masked\"", "/flag/no"},
-        {"[\"h\", \"n\", \"d\"]", "[\"h\", \"w\"]", "/tensors/0/axes/1: no size is named 'w'"},
-        {"[\"h\", \"n\", \"d\"]", "[\"h\", \"h\"]", "/tensors/0/axes/1: 'h' is there twice"},
-        {"[\"h\", \"n\", \"d\"]", "[\"h\", \"n + w\"]",
+        {"'usual': 0.5", "'usual': 2", "/parameter/usual: must be from"},
+        {"'eps'", "'kv'", "/parameter/name: 'kv' is taken"},
+        {"'masked', 'yes'", "'eps', 'yes'", "/flag/name: 'eps' is taken"},
+        {"'no': 'full'", "'no': 'masked'", "/flag/no"},
+        {"['h', 'n', 'd']", "['h', 'w']", "/tensors/0/axes/1: no size is named 'w'"},
+        {"['h', 'n', 'd']", "['h', 'h']", "/tensors/0/axes/1: 'h' is there twice"},
+        {"['h', 'n', 'd']", "['h', 'n + w']",
          "/tensors/0/axes/1: at character 5: no size has this name"},
-        {"[\"h\", \"n\", \"d\"]", "[\"n + 1\", \"n + 1\"]",
-         "/tensors/0/axes/1: 'n + 1' is there twice"},
-        {"[\"h\", \"n\", \"d\"]", "[\"h\", \"n - n\"]", "/tensors: the gate finds no sizes"},
-        {"[\"h\", \"n\", \"d\"]", "[]", "/tensors/0/axes: must be one or more"},
-        {"\"name\": \"at\"", "\"name\": \"x\"", "/tensors/1/name: 'x' is there already"},
-        {"\"int32\"", "\"int3\"", "/tensors/1/dtype: no dtype has this name"},
-        {"\"int32\"", "\"e8m0\"", "'integers' is not for e8m0"},
-        {"\"int32\"", "\"int32\", \"nan\": true", "/tensors/1/nan: int32 has none"},
-        {INTEGERS, "\"fill\": \"quantised\"", "/tensors/1/dtype: 'quantised' is for e4m3"},
-        {"\"int32\",\n   \"fill\": \"integers\"", "\"int4\", \"fill\": \"permutation\"",
-         "needs no other key"},
-        {"\"fill\": \"uniform\",\n   \"least\": 2", "\"fill\": \"scales\",\n   \"least\": 0",
+        {"['h', 'n', 'd']", "['n + 1', 'n + 1']", "/tensors/0/axes/1: 'n + 1' is there twice"},
+        {"['h', 'n', 'd']", "['h', 'n - n']", "/tensors: the gate finds no sizes"},
+        {"['h', 'n', 'd']", "[]", "/tensors/0/axes: must be one or more"},
+        {"'name': 'at'", "'name': 'x'", "/tensors/1/name: 'x' is there already"},
+        {"'int32'", "'int3'", "/tensors/1/dtype: no dtype has this name"},
+        {"'int32'", "'e8m0'", "'integers' is not for e8m0"},
+        {"'int32'", "'int32', 'nan': true", "/tensors/1/nan: int32 has none"},
+        {INTEGERS, "'fill': 'quantised'", "/tensors/1/dtype: 'quantised' is for e4m3"},
+        {"'int32',\n   'fill': 'integers'", "'int4', 'fill': 'permutation'", "needs no other key"},
+        {"'fill': 'uniform',\n   'least': 2", "'fill': 'scales',\n   'least': 0",
          "/tensors/2/least: must be above 0"},
-        {"\"fill\": \"uniform\"", "\"dtype\": \"e8m0\", \"fill\": \"uniform\"",
+        {"'fill': 'uniform'", "'dtype': 'e8m0', 'fill': 'uniform'",
          "/tensors/2/least: must be powers of two in e8m0"},
-        {"\"fill\": \"integers\",", "\"fill\": \"uniform\",",
+        {"'fill': 'integers',", "'fill': 'uniform',",
          "/tensors/1/dtype: 'uniform' is for floating point"},
-        {"\"least\": -3", "\"least\": -3.5", "/tensors/1/least: must be integers"},
-        {"\"least\": -3", "\"least\": -3e9", "must be numbers of int32"},
-        {"\"least\": -3, \"most\": 8", "\"least\": 1", "needs 'least', and 'most' or 'end'"},
-        {"\"least\": 2, \"most\": 3", "\"least\": 4, \"most\": 3", "the least one first"},
-        {"\"least\": 2, \"most\": 3", "\"least\": 4, \"most\": 1e5", "must be numbers of fp16"},
-        {"\"most\": 8}", "\"most\": 8, \"end\": \"n\"}", "needs 'least', and 'most' or 'end'"},
-        {"\"most\": 8}", "\"end\": \"z\"}", "/tensors/1/end: at character 1: no size"},
-        {"\"most\": 8}", "\"end\": \"-n - 9\"}",
-         "/tensors/1/end: the gate finds no sizes that meet all"},
-        {"\"most\": 8}", "\"end\": \"n / (n - n)\"}", "it divides by zero"},
-        {INTEGERS, "\"fill\": \"offsets\"", "/tensors/1: the fill 'offsets' needs 'end'"},
-        {INTEGERS, "\"fill\": \"table\", \"end\": \"20\"", "numbers below 20"},
-        {INTEGERS, "\"fill\": \"mask\"", "/tensors/1/dtype: 'mask' is for bool"},
-        {"\"int32\",\n   " INTEGERS, "\"int8\", \"fill\": \"offsets\", \"end\": \"1000\"",
+        {"'least': -3", "'least': -3.5", "/tensors/1/least: must be integers"},
+        {"'least': -3", "'least': -3e9", "must be numbers of int32"},
+        {"'least': -3, 'most': 8", "'least': 1", "needs 'least', and 'most' or 'end'"},
+        {"'least': 2, 'most': 3", "'least': 4, 'most': 3", "the least one first"},
+        {"'least': 2, 'most': 3", "'least': 4, 'most': 1e5", "must be numbers of fp16"},
+        {"'most': 8}", "'most': 8, 'end': 'n'}", "needs 'least', and 'most' or 'end'"},
+        {"'most': 8}", "'end': 'z'}", "/tensors/1/end: at character 1: no size"},
+        {"'most': 8}", "'end': '-n - 9'}", "/tensors/1/end: the gate finds no sizes that meet all"},
+        {"'most': 8}", "'end': 'n / (n - n)'}", "it divides by zero"},
+        {INTEGERS, "'fill': 'offsets'", "/tensors/1: the fill 'offsets' needs 'end'"},
+        {INTEGERS, "'fill': 'table', 'end': '20'", "numbers below 20"},
+        {INTEGERS, "'fill': 'mask'", "/tensors/1/dtype: 'mask' is for bool"},
+        {"'int32',\n   " INTEGERS, "'int8', 'fill': 'offsets', 'end': '1000'",
          "/tensors/1/end: the gate finds no sizes"},
-        {"\"fill\": \"uniform\",\n   \"least\": 2, \"most\": 3", "\"fill\": \"permutation\"",
+        {"'fill': 'uniform',\n   'least': 2, 'most': 3", "'fill': 'permutation'",
          "/tensors/2/fill: 'permutation' is for int8, int32 and int64"},
-        {"\"whole\": [\"n\"]", "\"end\": \"n\"", "/tensors/3/end: is for inputs alone"},
-        {"\"out\", \"axes\"", "\"in\", \"axes\"", "/tensors/3/whole: is for outputs alone"},
-        {"\"whole\": [\"n\"]", "\"fill\": \"any\"", "/tensors/3/fill: is for inputs alone"},
-        {"\"x\", \"role\": \"in\"", "\"x\", \"role\": \"inout\"",
-         "/tensors/1/role: 'in' comes before 'inout'"},
-        {"\"out\", \"axes\": [\"h\", \"d\"]",
-         "\"inout\", \"axes\": [\"h\", \"d\"], \"dtype\": \"int32\"",
+        {"'whole': ['n']", "'end': 'n'", "/tensors/3/end: is for inputs alone"},
+        {"'out', 'axes'", "'in', 'axes'", "/tensors/3/whole: is for outputs alone"},
+        {"'whole': ['n']", "'fill': 'any'", "/tensors/3/fill: is for inputs alone"},
+        {"'x', 'role': 'in'", "'x', 'role': 'inout'", "/tensors/1/role: 'in' comes before 'inout'"},
+        {"'out', 'axes': ['h', 'd']", "'inout', 'axes': ['h', 'd'], 'dtype': 'int32'",
          "/tensors/3/dtype: must be fp16"},
-        {"\"out\", \"axes\"", "\"out\", \"dtype\": \"fp64\", \"axes\"",
-         "/tensors/3/dtype: must be fp16"},
-        {"\"int32\",\n   \"fill\": \"integers\", \"least\": -3",
-         "\"int64\",\n   \"fill\": \"integers\", \"least\": -9007199254740994",
+        {"'out', 'axes'", "'out', 'dtype': 'fp64', 'axes'", "/tensors/3/dtype: must be fp16"},
+        {"'int32',\n   'fill': 'integers', 'least': -3",
+         "'int64',\n   'fill': 'integers', 'least': -9007199254740994",
          "/tensors/1/least: must be numbers of int64"},
-        {"{\"name\": \"y\"", MANY_IN_PLACE "{\"name\": \"y\"", "/tensors: are more than 12"},
-        {"\"flops\"", "\"multilinear\": true, \"flops\"", "/multilinear: is for two inputs"},
-        {"\"flops\"", "\"id\": [\"n\"], \"flops\"", "/id: must name each size once"},
-        {"\"bf16\": 0.01", "\"bf16\": 1.5", "/error_limits/bf16"},
-        {"\"bf16\": 0.01", "\"fp8\": 0.01", ":14:52: /error_limits/fp8: no case has this dtype"},
-        {FLOPS, VARIANTS("\"A\": {}"), "/variants: must be at most 6, with names"},
-        {FLOPS, VARIANTS("\"v\": {\"z\": \"fp16\"}"), "/variants/v/z: no tensor without"},
-        {FLOPS, VARIANTS("\"v\": {\"at\": \"int8\"}"), "/variants/v/at: no tensor without"},
-        {FLOPS, VARIANTS("\"v\": {\"x\": \"fp9\"}"), "/variants/v/x: no dtype has this name"},
-        {FLOPS, VARIANTS("\"v\": {\"y\": \"int4\"}"), "/variants/v/y: must be fp16"},
-        {FLOPS, VARIANTS("\"v\": {\"x\": \"fp16\", \"u\": \"fp16\"}"),
-         "/variants/v: 'y' has no dtype"},
-        {FLOPS, VARIANTS("\"v\": {" ALL("fp16") "}, \"w\": {" ALL("fp16") "}"),
+        {"{'name': 'y'", MANY_IN_PLACE "{'name': 'y'", "/tensors: are more than 12"},
+        {"'flops'", "'multilinear': true, 'flops'", "/multilinear: is for two inputs"},
+        {"'flops'", "'id': ['n'], 'flops'", "/id: must name each size once"},
+        {"'bf16': 0.01", "'bf16': 1.5", "/error_limits/bf16"},
+        {"'bf16': 0.01", "'fp8': 0.01", ":14:52: /error_limits/fp8: no case has this dtype"},
+        {FLOPS, VARIANTS("'A': {}"), "/variants: must be at most 6, with names"},
+        {FLOPS, VARIANTS("'v': {'z': 'fp16'}"), "/variants/v/z: no tensor without"},
+        {FLOPS, VARIANTS("'v': {'at': 'int8'}"), "/variants/v/at: no tensor without"},
+        {FLOPS, VARIANTS("'v': {'x': 'fp9'}"), "/variants/v/x: no dtype has this name"},
+        {FLOPS, VARIANTS("'v': {'y': 'int4'}"), "/variants/v/y: must be fp16"},
+        {FLOPS, VARIANTS("'v': {'x': 'fp16', 'u': 'fp16'}"), "/variants/v: 'y' has no dtype"},
+        {FLOPS, VARIANTS("'v': {" ALL("fp16") "}, 'w': {" ALL("fp16") "}"),
          "/variants/w: has the dtypes of 'v'"},
-        {FLOPS, VARIANTS("\"v\": {" ALL("fp16") "}, \"w\": {" ALL("int8") "}"),
+        {FLOPS, VARIANTS("'v': {" ALL("fp16") "}, 'w': {" ALL("int8") "}"),
          "/tensors/0: the fill 'integers' needs"},
-        {FLOPS, "\"multilinear\": true, " VARIANTS("\"v\": {" ALL("fp32") "}"),
+        {FLOPS, "'multilinear': true, " VARIANTS("'v': {" ALL("fp32") "}"),
          "/multilinear: is for two inputs"},
     };
     unsigned faults = 0;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct own_op *own;
         struct gate_error err = {0};
-        if (!parse(cases[i].old, cases[i].new, &own, &err))
+        const char *text = double_quoted(edited(cases[i].old, cases[i].new));
+        if (!own_op_parse("pick.op.json", text, strlen(text), &own, &err))
             own_op_free(own);
         if (strncmp(err.message, "pick.op.json:", 13) != 0 || !strstr(err.message, cases[i].what))
             print_error("'%s': expected '%s', got '%s'\n", cases[i].new, cases[i].what,
@@ -176,7 +166,7 @@ TEST(files_that_cannot_be_have_a_place)
 TEST_WITHIN(a_reference_that_is_not_there_may_need_others, unit_enter_folder, unit_leave_folder)
 {
     struct gate_error err = {0};
-    write_text("pick.op.json", good);
+    write_text("pick.op.json", double_quoted(good));
     if (own_op_use("pick.op.json", &err))
         fail_msg("%s", err.message);
     assert_null(own_op_at(0)->op.sha256);
@@ -184,23 +174,9 @@ TEST_WITHIN(a_reference_that_is_not_there_may_need_others, unit_enter_folder, un
     op_use(NULL, 0);
 }
 
-static const struct op *used;
-
-static struct own_op *use(void)
+static struct own_op *use(const char *old, const char *new)
 {
-    struct own_op *own;
-    struct gate_error err = {0};
-    if (parse("", "", &own, &err))
-        fail_msg("%s", err.message);
-    used = &own->op;
-    op_use(&used, 1);
-    return own;
-}
-
-static void end(struct own_op *own)
-{
-    op_use(NULL, 0);
-    own_op_free(own);
+    return use_op(edited(old, new));
 }
 
 static struct kg_problem problem(const struct own_op *own, int64_t kv, int64_t h, int64_t n,
@@ -217,23 +193,18 @@ static struct kg_problem problem(const struct own_op *own, int64_t kv, int64_t h
 /* TF32 may truncate (product_patterns.c). */
 TEST(short_sums_of_products_may_lose_what_those_of_a_built_in_op_may)
 {
-    static const char dot[] =
-        "{\"schema\": \"gate-op/1\", \"name\": \"dots\", \"reference\": \"r.so\",\n"
-        " \"sizes\": [{\"name\": \"m\", \"kind\": \"length\"},"
-        "  {\"name\": \"k\", \"kind\": \"length\"}], \"multilinear\": true,\n"
-        " \"tensors\": [{\"name\": \"a\", \"role\": \"in\", \"axes\": [\"m\", \"k\"]},\n"
-        "  {\"name\": \"b\", \"role\": \"in\", \"axes\": [\"m\", \"k\"]},\n"
-        "  {\"name\": \"c\", \"role\": \"out\", \"axes\": [\"m\"], \"whole\": [\"k\"]}],\n"
-        " \"flops\": \"2 * m * k\"%s}\n";
+    static const char dot[] = "{'schema': 'gate-op/1', 'name': 'dots', 'reference': 'r.so',\n"
+                              " 'sizes': [{'name': 'm', 'kind': 'length'},"
+                              "  {'name': 'k', 'kind': 'length'}], 'multilinear': true,\n"
+                              " 'tensors': [{'name': 'a', 'role': 'in', 'axes': ['m', 'k']},\n"
+                              "  {'name': 'b', 'role': 'in', 'axes': ['m', 'k']},\n"
+                              "  {'name': 'c', 'role': 'out', 'axes': ['m'], 'whole': ['k']}],\n"
+                              " 'flops': '2 * m * k'%s}\n";
     static const enum probe random[] = {PROBE_NORMAL, PROBE_UNIFORM, PROBE_ZERO_PARTS};
     for (unsigned limited = 0; limited < 2; limited++) {
-        struct own_op *own;
         char text[1024];
-        const int n = snprintf(text, sizeof text, dot,
-                               limited ? ", \"error_limits\": {\"tf32\": 0.001}" : "");
-        assert_int_equal(own_op_parse("dots.op.json", text, (size_t)n, &own, NULL), GATE_OK);
-        used = &own->op;
-        op_use(&used, 1);
+        snprintf(text, sizeof text, dot, limited ? ", 'error_limits': {'tf32': 0.001}" : "");
+        struct own_op *own = use_op(text);
         struct kg_problem p = op_problem(&own->op, KG_F32, KG_FLAG_TF32);
         op_set_size(&p, &own->op.sizes[0], 40);
         op_set_size(&p, &own->op.sizes[1], 1);
@@ -247,7 +218,7 @@ TEST(short_sums_of_products_may_lose_what_those_of_a_built_in_op_may)
 
 TEST(an_op_says_what_a_built_in_one_says)
 {
-    struct own_op *own = use();
+    struct own_op *own = use("", "");
     const struct kg_problem p = problem(own, 2, 4, 48, 64);
     struct kg_signature s;
     char id[PROBLEM_ID_MAX];
@@ -274,13 +245,10 @@ TEST(the_limit_allows_for_the_rounding_of_each_output)
     const struct device_peaks peaks = {
         .fp32_flops = 2, .tf32_flops = 4, .fp16_flops = 8, .bytes_per_s = 1e30};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct own_op *own;
         char output[40];
-        snprintf(output, sizeof output, "\"out\", \"dtype\": \"%s\"", cases[i].output);
-        assert_int_equal(parse("\"out\"", output, &own, NULL), GATE_OK);
+        snprintf(output, sizeof output, "'out', 'dtype': '%s'", cases[i].output);
+        struct own_op *own = use("'out'", output);
         own->file.n_error_limits = 0;
-        used = &own->op;
-        op_use(&used, 1);
         struct kg_problem p = problem(own, 2, 4, 48, 64);
         op_set_dtype(&p, cases[i].dtype);
         assert_true(problem_error_limit(&p) == cases[i].limit);
@@ -291,12 +259,8 @@ TEST(the_limit_allows_for_the_rounding_of_each_output)
 
 TEST(what_is_updated_in_place_is_an_input_and_an_output)
 {
-    struct own_op *own;
     struct problem_tensor t[PROBLEM_MAX_TENSORS];
-    assert_int_equal(parse("{\"name\": \"y\"", IN_PLACE("s") "{\"name\": \"y\"", &own, NULL),
-                     GATE_OK);
-    used = &own->op;
-    op_use(&used, 1);
+    struct own_op *own = use("{'name': 'y'", IN_PLACE("s") "{'name': 'y'");
     const struct kg_problem p = problem(own, 2, 4, 48, 64);
     assert_int_equal(problem_tensors(&p, t), 6);
     assert_int_equal(p.n_in, 4);
@@ -311,7 +275,7 @@ TEST(what_is_updated_in_place_is_an_input_and_an_output)
 
 TEST(sizes_are_those_that_it_allows)
 {
-    struct own_op *own = use();
+    struct own_op *own = use("", "");
     static const int64_t cases[][8] = {
         {1, 1, 1, 64, 1, 1, 48, 64},         {3, 4, 100, 128, 3, 6, 96, 128},
         {2, 1, 9999, 7, 2, 2, 4992, 64},     {5, 5, 48, 64, 5, 5, 48, 64},
@@ -331,7 +295,7 @@ TEST(sizes_are_those_that_it_allows)
 /* None of the shapes that verification draws is one that a kernel may refuse to know. */
 TEST(shapes_are_allowed)
 {
-    struct own_op *own = use();
+    struct own_op *own = use("", "");
     const struct kg_problem p = problem(own, 2, 4, 96, 64);
     static struct kg_problem shapes[SHAPES_MAX];
     const struct shapes_plan plan = {14, 10, 1, 1};
@@ -351,13 +315,9 @@ TEST(shapes_are_allowed)
 
 TEST(shapes_are_not_large_where_one_size_has_several_axes)
 {
-    struct own_op *own;
     static struct kg_problem shapes[SHAPES_MAX];
     const struct shapes_plan plan = {14, 10, 1, 1};
-    assert_int_equal(parse("[\"h\", \"n\", \"d\"]", "[\"h\", \"n\", \"n + 1\"]", &own, NULL),
-                     GATE_OK);
-    used = &own->op;
-    op_use(&used, 1);
+    struct own_op *own = use("['h', 'n', 'd']", "['h', 'n', 'n + 1']");
     const struct kg_problem p = problem(own, 1, 1, 96, 64);
     const unsigned n = shapes_designed(&p, 0, 1, plan, shapes);
     unsigned longer = 0;
@@ -376,11 +336,7 @@ TEST(what_reads_by_indices_has_no_least_time)
 {
     const struct device_peaks peaks = {.fp16_flops = 1, .bytes_per_s = 1};
     for (unsigned indices = 0; indices < 2; indices++) {
-        struct own_op *own;
-        assert_int_equal(
-            parse("\"most\": 8", indices ? "\"end\": \"8\"" : "\"most\": 8", &own, NULL), GATE_OK);
-        used = &own->op;
-        op_use(&used, 1);
+        struct own_op *own = use("'most': 8", indices ? "'end': '8'" : "'most': 8");
         const struct kg_problem p = problem(own, 1, 2, 48, 64);
         assert_int_equal(measure_floor_ns(&p, &peaks) > 0, !indices);
         end(own);
@@ -396,15 +352,12 @@ TEST(shapes_have_other_lengths_where_the_given_size_is_large)
     } cases[] = {
         {"[64, 128]", "[4096]", 4096},
         {"[64, 128]", "[64, 4096]", 4096},
-        {"[\"n\"], \"fill\"", "[\"64 * d\", \"32 * d\"], \"fill\"", 64},
+        {"['n'], 'fill'", "['64 * d', '32 * d'], 'fill'", 64},
     };
     static struct kg_problem shapes[SHAPES_MAX];
     const struct shapes_plan plan = {14, 10, 1, 1};
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct own_op *own;
-        assert_int_equal(parse(cases[i].old, cases[i].new, &own, NULL), GATE_OK);
-        used = &own->op;
-        op_use(&used, 1);
+        struct own_op *own = use(cases[i].old, cases[i].new);
         const struct kg_problem p = problem(own, 1, 1, 48, cases[i].d);
         const unsigned n = shapes_designed(&p, 0, 1, plan, shapes);
         assert_true(n > 20);
@@ -423,11 +376,8 @@ TEST(giants_are_not_shortened)
     static const char *const values[] = {"[64]", "[65536]"};
     static struct kg_problem shapes[SHAPES_GIANT_MAX];
     for (unsigned large = 0; large < 2; large++) {
-        struct own_op *own;
         unsigned giants = 0;
-        assert_int_equal(parse("[64, 128]", values[large], &own, NULL), GATE_OK);
-        used = &own->op;
-        op_use(&used, 1);
+        struct own_op *own = use("[64, 128]", values[large]);
         const struct kg_problem p = problem(own, 1, 1, 48, large ? 65536 : 64);
         const unsigned n = shapes_giant(&p, false, shapes);
         for (unsigned i = 0; i < n; i++)
@@ -453,7 +403,7 @@ static const struct kg_tensor given[] = {
 /* Whatever the pattern, an input has the values that its file allows. */
 TEST(values_are_allowed)
 {
-    struct own_op *own = use();
+    struct own_op *own = use("", "");
     const struct kg_problem p = problem(own, 1, 2, 48, 64);
     unsigned patterns = 0;
     for (unsigned i = 0; i < 3; i++) /* of no elements: it is asked which inputs it fills */
@@ -479,7 +429,7 @@ TEST(values_are_allowed)
 /* What is bounded is not one of its ends alone where another input is all zeros. */
 TEST(beside_zeros_values_are_the_usual_ones)
 {
-    struct own_op *own = use();
+    struct own_op *own = use("", "");
     const struct kg_problem p = problem(own, 1, 2, 48, 64);
     probe_fill(PROBE_ZERO_FIRST, &p, given, 3, 5);
     for (unsigned i = 0; i < 2; i++) {
@@ -495,229 +445,6 @@ TEST(beside_zeros_values_are_the_usual_ones)
     probe_fill(PROBE_ZERO_SECOND, &p, given, 3, 5);
     for (int64_t n = 0; n < 48; n++)
         assert_true(pattern_get(&given[1], n) == 0);
-    end(own);
-}
-
-/* ---- indices ---- */
-
-static const char indices[] =
-    "{\"schema\": \"gate-op/1\", \"name\": \"pages\", \"reference\": \"r.so\",\n"
-    " \"sizes\": [{\"name\": \"g\", \"kind\": \"count\"}, {\"name\": \"m\", \"kind\": "
-    "\"length\"},\n"
-    "  {\"name\": \"t\", \"kind\": \"length\"}],\n"
-    " \"tensors\": [{\"name\": \"x\", \"role\": \"in\", \"axes\": [\"m\", \"(t + 3) / 4\"]},\n"
-    "  {\"name\": \"o\", \"role\": \"in\", \"axes\": [\"g + 1\"], \"dtype\": \"int32\",\n"
-    "   \"fill\": \"offsets\", \"end\": \"m\"},\n"
-    "  {\"name\": \"b\", \"role\": \"in\", \"axes\": [\"g\", \"t\"], \"dtype\": \"int64\",\n"
-    "   \"fill\": \"table\", \"end\": \"m\"},\n"
-    "  {\"name\": \"l\", \"role\": \"in\", \"axes\": [\"g\"], \"dtype\": \"int32\",\n"
-    "   \"fill\": \"integers\", \"least\": 1, \"end\": \"4 * t + 1\"},\n"
-    "  {\"name\": \"p\", \"role\": \"in\", \"axes\": [\"g\", \"m\"], \"dtype\": \"int32\",\n"
-    "   \"fill\": \"permutation\"},\n"
-    "  {\"name\": \"k\", \"role\": \"in\", \"axes\": [\"g\", \"m\"], \"dtype\": \"bool\",\n"
-    "   \"fill\": \"mask\"},\n"
-    "  {\"name\": \"y\", \"role\": \"out\", \"axes\": [\"m\"], \"whole\": [\"t\"]}], \"flops\": "
-    "\"m\"}\n";
-
-enum { G = 5, M = 64, T = 40, INPUTS = 6 };
-
-/* Whose rows are apart, so that what lies between them counts as well. */
-struct index_inputs {
-    struct kg_tensor in[INPUTS];
-    int64_t memory[INPUTS][M * M];
-};
-
-static void make_inputs(const struct kg_problem *p, struct index_inputs *x)
-{
-    for (unsigned i = 0; i < INPUTS; i++) {
-        const struct kg_shape shape = op_shape_of(p, i);
-        x->in[i] =
-            (struct kg_tensor){.data = x->memory[i], .dtype = p->dtype[i], .rank = shape.rank};
-        for (uint32_t r = 0; r < shape.rank; r++) {
-            x->in[i].shape[r] = shape.size[r];
-            x->in[i].stride[r] = r + 1 < shape.rank ? M : 1;
-        }
-    }
-}
-
-/* What was seen of all rows of a fill. */
-struct seen {
-    bool empty, one, equal, first_empty, last_empty, none, all, rising, falling, mixed, same;
-};
-
-static void look_at_offsets(const int64_t *v, int64_t n, int64_t end, struct seen *seen)
-{
-    bool equal = true;
-    assert_int_equal(v[0], 0);
-    assert_int_equal(v[n - 1], end);
-    for (int64_t i = 1; i < n; i++) {
-        assert_true(v[i - 1] <= v[i]);
-        seen->empty |= v[i] == v[i - 1];
-        seen->one |= v[i] - v[i - 1] == end;
-        equal &= llabs((v[i] - v[i - 1]) * (n - 1) - end) < n;
-    }
-    seen->equal |= equal;
-    seen->first_empty |= v[1] == 0;
-    seen->last_empty |= v[n - 2] == end;
-}
-
-static void look_at_numbers(const int64_t *v, int64_t n, int64_t end, struct seen *seen)
-{
-    bool there[M] = {false}, rising = true, falling = true;
-    for (int64_t i = 0; i < n; i++) {
-        assert_true(v[i] >= 0 && v[i] < end && !there[v[i]]);
-        there[v[i]] = true;
-        rising &= !i || v[i] == v[i - 1] + 1;
-        falling &= !i || v[i] == v[i - 1] - 1;
-    }
-    seen->rising |= rising;
-    seen->falling |= falling;
-    seen->mixed |= !rising && !falling;
-}
-
-static void look_at_mask(const int64_t *v, int64_t n, struct seen *seen)
-{
-    int64_t ones = 0;
-    for (int64_t i = 0; i < n; i++) {
-        assert_true(v[i] == 0 || v[i] == 1);
-        ones += v[i];
-    }
-    seen->none |= ones == 0;
-    seen->all |= ones == n;
-    seen->mixed |= ones && ones < n;
-}
-
-static void look(const struct index_inputs *x, struct seen seen[INPUTS])
-{
-    int64_t v[2][M];
-    for (unsigned i = 1; i < INPUTS; i++) {
-        const struct kg_tensor *t = &x->in[i];
-        const int64_t n = t->shape[t->rank - 1], elements = pattern_elements(t);
-        for (int64_t at = 0; at < elements; at++) {
-            const int64_t row = at / n % 2;
-            v[row][at % n] = (int64_t)pattern_get(t, at);
-            if (at % n < n - 1)
-                continue;
-            seen[i].same |= at > n && !memcmp(v[0], v[1], (size_t)n * sizeof **v);
-            if (i == 1)
-                look_at_offsets(v[row], n, M, &seen[i]);
-            else if (i == 5)
-                look_at_mask(v[row], n, &seen[i]);
-            else if (i != 3)
-                look_at_numbers(v[row], n, M, &seen[i]);
-            for (int64_t k = 0; k < n && i == 3; k++) {
-                assert_true(v[row][k] >= 1 && v[row][k] <= 4 * T);
-                seen[i].one |= v[row][k] == 1;
-                seen[i].all |= v[row][k] == 4 * T;
-            }
-        }
-    }
-}
-
-static struct own_op *use_indices(struct kg_problem *p)
-{
-    struct own_op *own;
-    struct gate_error err = {0};
-    if (own_op_parse("pages.op.json", indices, sizeof indices - 1, &own, &err))
-        fail_msg("%s", err.message);
-    used = &own->op;
-    op_use(&used, 1);
-    *p = op_problem(used, KG_F32, 0);
-    for (unsigned i = 0; i < 3; i++)
-        op_set_size(p, &used->sizes[i], (const int64_t[]){G, M, T}[i]);
-    return own;
-}
-
-TEST(indices_are_all_that_is_allowed_and_nothing_else)
-{
-    struct kg_problem p;
-    struct own_op *own = use_indices(&p);
-    static struct index_inputs x;
-    struct seen seen[INPUTS] = {0};
-    make_inputs(&p, &x);
-    assert_int_equal(x.in[0].shape[1], T / 4);
-    assert_int_equal(x.in[1].shape[0], G + 1);
-    for (uint64_t seed = 0; seed < 40; seed++)
-        for (int probe = 0; probe < PROBES; probe++) {
-            if (!probe_applies((enum probe)probe, &p))
-                continue;
-            probe_fill((enum probe)probe, &p, x.in, INPUTS, seed);
-            look(&x, seen);
-            for (uint64_t i = 0; i < INPUTS; i++)
-                probe_change((enum probe)probe, &p, x.in, INPUTS, seed + i);
-            look(&x, seen);
-            own->op.fill(&p, 2, &x.in[2], (G - 1) * M + T, NULL, seed);
-            look(&x, seen);
-        }
-    const struct seen *o = &seen[1], *b = &seen[2], *l = &seen[3], *k = &seen[5];
-    assert_true(o->empty && o->one && o->equal && o->first_empty && o->last_empty);
-    assert_true(b->rising && b->falling && b->mixed && b->same);
-    assert_true(seen[4].rising && seen[4].falling && seen[4].mixed);
-    assert_true(l->one && l->all);
-    assert_true(k->none && k->all && k->mixed);
-    end(own);
-}
-
-/* The usual ones: groups of which hardly one is empty, numbers that no other row has. */
-TEST(indices_that_are_timed_are_usual)
-{
-    struct kg_problem p;
-    struct own_op *own = use_indices(&p);
-    static struct index_inputs x;
-    bool there[M] = {false};
-    op_set_size(&p, &own->op.sizes[2], M / G);
-    make_inputs(&p, &x);
-    for (unsigned i = 1; i < INPUTS; i++)
-        own->op.fill(&p, i, &x.in[i], pattern_elements(&x.in[i]), "an id", 1);
-    for (int64_t at = 0; at < pattern_elements(&x.in[2]); at++) {
-        bool *number = &there[(int64_t)pattern_get(&x.in[2], at)];
-        assert_false(*number);
-        *number = true;
-    }
-    end(own);
-}
-
-/* Each run times the same work, on other numbers. */
-TEST(what_says_how_much_work_there_is_follows_from_the_id)
-{
-    struct suite_case c = {.id = "pages/1"};
-    struct own_op *own = use_indices(&c.problem);
-    struct device *d;
-    struct device_memory memory;
-    uint64_t hash[3][INPUTS];
-    assert_int_equal(device_open("host", &d, NULL), GATE_OK);
-    assert_int_equal(device_alloc(d, operands_bytes(&c.problem, operands_gaps), &memory, NULL),
-                     GATE_OK);
-    struct operands o = operands_at(d, &c.problem, memory.data, operands_gaps);
-    for (unsigned run = 0; run < 3; run++) {
-        c.id[6] = run < 2 ? '1' : '2';
-        assert_int_equal(operands_fill(d, &c, &o, run, NULL), GATE_OK);
-        for (unsigned i = 0; i < INPUTS; i++)
-            hash[run][i] = seed_hash(SEED_HASH, o.args.in[i].data, problem_tensor_bytes(&o.in[i]));
-    }
-    for (unsigned i = 0; i < INPUTS; i++) {
-        assert_int_equal(hash[0][i] == hash[1][i], i > 0);
-        assert_true(hash[1][i] != hash[2][i]);
-    }
-    device_free(d, &memory);
-    device_close(d);
-    end(own);
-}
-
-TEST(sizes_leave_enough_numbers_for_a_table)
-{
-    struct kg_problem p;
-    struct own_op *own = use_indices(&p);
-    struct own_broken broken;
-    op_set_size(&p, &own->op.sizes[2], M + 1);
-    assert_false(op_allows(&p));
-    assert_true(own_op_broken(own, &p, &broken));
-    assert_string_equal(broken.what, "b");
-    assert_string_equal(broken.pointer, "/tensors/2/end");
-    assert_string_equal(broken.why, "a row has 65 different numbers below 64");
-    assert_true(op_fit(&own->op, &p));
-    assert_int_equal(op_size(&p, &own->op.sizes[2]), M);
-    assert_true(op_allows(&p));
     end(own);
 }
 
@@ -742,7 +469,7 @@ static double error_of_a_sum(const struct kg_tensor *in, int64_t n)
 
 TEST(sums_of_terms_that_are_alike_may_lose_more)
 {
-    struct own_op *own = use();
+    struct own_op *own = use("", "");
     enum { N = 4992 };
     struct kg_problem p = problem(own, 1, 1, N, 64);
     static float x[N * 64], u[N];

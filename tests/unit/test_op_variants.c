@@ -4,53 +4,38 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gate/cases/op_file.h"
 #include "gate/cases/problem.h"
 #include "gate/worker/measure.h"
 #include "kernels/ops/pattern.h"
 #include "kernels/ops/storage.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/own_ops.h"
 
-static const char blocks[] =
-    "{\"schema\": \"gate-op/1\", \"name\": \"blocks\", \"reference\": \"r.so\",\n"
-    " \"sizes\": [{\"name\": \"n\", \"kind\": \"length\"}, {\"name\": \"k\", \"kind\": "
-    "\"length\"}],\n"
-    " \"tensors\": [{\"name\": \"x\", \"role\": \"in\", \"axes\": [\"k\"]},\n"
-    "  {\"name\": \"q\", \"role\": \"in\", \"axes\": [\"n\", \"k\"], \"fill\": "
-    "\"quantised\"},\n"
-    "  {\"name\": \"s\", \"role\": \"in\", \"axes\": [\"n\", \"(k + 7) / 8\"], \"fill\": "
-    "\"scales\",\n"
-    "   \"least\": 0.0009765625, \"most\": 1024, \"nan\": true},\n"
-    "  {\"name\": \"y\", \"role\": \"out\", \"axes\": [\"n\"], \"whole\": [\"k\"]}],\n"
-    " \"variants\": {\"int4\": {\"x\": \"bf16\", \"q\": \"int4\", \"s\": \"e8m0\", \"y\": "
-    "\"fp32\"},\n"
-    "  \"fp4\": {\"x\": \"e2m1\", \"q\": \"e2m1\", \"s\": \"e8m0\", \"y\": \"bf16\"},\n"
-    "  \"fp8\": {\"x\": \"e4m3\", \"q\": \"e4m3\", \"s\": \"fp32\", \"y\": \"fp32\"}},\n"
-    " \"error_limits\": {\"int4\": 0.003}, \"flops\": \"2 * n * k\"}";
+static const char blocks[] = "{'schema': 'gate-op/1', 'name': 'blocks', 'reference': 'r.so',\n"
+                             " 'sizes': [{'name': 'n', 'kind': 'length'}, {'name': 'k', 'kind': "
+                             "'length'}],\n"
+                             " 'tensors': [{'name': 'x', 'role': 'in', 'axes': ['k']},\n"
+                             "  {'name': 'q', 'role': 'in', 'axes': ['n', 'k'], 'fill': "
+                             "'quantised'},\n"
+                             "  {'name': 's', 'role': 'in', 'axes': ['n', '(k + 7) / 8'], 'fill': "
+                             "'scales',\n"
+                             "   'least': 0.0009765625, 'most': 1024, 'nan': true},\n"
+                             "  {'name': 'y', 'role': 'out', 'axes': ['n'], 'whole': ['k']}],\n"
+                             " 'variants': {'int4': {'x': 'bf16', 'q': 'int4', 's': 'e8m0', 'y': "
+                             "'fp32'},\n"
+                             "  'fp4': {'x': 'e2m1', 'q': 'e2m1', 's': 'e8m0', 'y': 'bf16'},\n"
+                             "  'fp8': {'x': 'e4m3', 'q': 'e4m3', 's': 'fp32', 'y': 'fp32'}},\n"
+                             " 'error_limits': {'int4': 0.003}, 'flops': '2 * n * k'}";
 
 enum { ROWS = 24, COLUMNS = 64, PAIRS = COLUMNS / 2, BLOCKS = COLUMNS / 8 };
 
-static const struct op *used;
-
 static struct own_op *use_blocks(struct kg_problem *p, const char *variant)
 {
-    struct own_op *own;
-    struct gate_error err = {0};
-    if (own_op_parse("blocks.op.json", blocks, sizeof blocks - 1, &own, &err))
-        fail_msg("%s", err.message);
-    used = &own->op;
-    op_use(&used, 1);
-    *p = op_problem(used, KG_F32, 0);
-    op_set_size(p, &used->sizes[0], ROWS);
-    op_set_size(p, &used->sizes[1], COLUMNS);
-    op_set_row(p, op_row_by_name(used, variant));
+    struct own_op *own = use_op(blocks);
+    *p = op_problem(&own->op, KG_F32, 0);
+    op_set_size(p, &own->op.sizes[0], ROWS);
+    op_set_size(p, &own->op.sizes[1], COLUMNS);
+    op_set_row(p, op_row_by_name(&own->op, variant));
     return own;
-}
-
-static void end(struct own_op *own)
-{
-    op_use(NULL, 0);
-    own_op_free(own);
 }
 
 TEST(variants_are_the_dtypes_of_cases)

@@ -5,43 +5,34 @@
 #include <string.h>
 
 #include "gate/base/json.h"
+#include "tests/unit/quotes.h"
 #include "tests/unit/report_sample.h"
 #include "tests/unit/unit.h"
 
 /* What `gate calibrate` writes: no cases, and what the machine can tell of each. */
 static const char calibration_text[] =
-    "{\"processes\": 20, \"cases\": ["
-    "{\"id\": \"gemm/good\", \"mde\": 0.0031, \"resolved\": true, \"injected\": ["
-    " {\"share\": 0.025, \"log_ratio\": [0.0247, 0.0248], \"decisions\": 1000, \"red\": 1000,"
-    "  \"pass\": 0, \"no_verdict\": 0},"
-    " {\"share\": 0, \"log_ratio\": [0.0001, -0.0002], \"decisions\": 1000, \"red\": 0,"
-    "  \"pass\": 1000, \"no_verdict\": 0},"
-    " {\"share\": 0.01, \"log_ratio\": [], \"decisions\": 0, \"red\": 0, \"pass\": 0,"
-    "  \"no_verdict\": 0}]},"
-    "{\"id\": \"gemm/better\", \"mde\": 0.0015, \"resolved\": true, \"injected\": ["
-    " {\"share\": 0, \"log_ratio\": [], \"decisions\": 1000, \"red\": 0, \"pass\": 1000,"
-    "  \"no_verdict\": 0},"
-    " {\"share\": 0.025, \"log_ratio\": [], \"decisions\": 1000000, \"red\": 999999, \"pass\": 0,"
-    "  \"no_verdict\": 1}]},"
-    "{\"id\": \"gemv/noisy\", \"mde\": 0.0412, \"resolved\": false, \"injected\": ["
-    " {\"share\": 0, \"log_ratio\": [], \"decisions\": 1000, \"red\": 2, \"pass\": 900,"
-    "  \"no_verdict\": 98},"
-    " {\"share\": 0.025, \"log_ratio\": [], \"decisions\": 1000, \"red\": 317, \"pass\": 3,"
-    "  \"no_verdict\": 680}]},"
-    "{\"id\": \"gemv/unknown\", \"mde\": null, \"resolved\": false, \"injected\": []},"
-    "{\"id\": \"gemm/lies\", \"mde\": 0.001, \"resolved\": true, \"injected\": ["
-    " {\"share\": 0, \"log_ratio\": [], \"decisions\": 1000, \"red\": 1, \"pass\": 999,"
-    "  \"no_verdict\": 0}]}]}";
+    "{'processes': 20, 'cases': [{'id': 'gemm/good', 'mde': 0.0031, 'resolved': true, 'injected': ["
+    " {'share': 0.025, 'log_ratio': [0.0247, 0.0248], 'decisions': 1000, 'red': 1000,"
+    "  'pass': 0, 'no_verdict': 0},"
+    " {'share': 0, 'log_ratio': [0.0001, -0.0002], 'decisions': 1000, 'red': 0,"
+    "  'pass': 1000, 'no_verdict': 0},"
+    " {'share': 0.01, 'log_ratio': [], 'decisions': 0, 'red': 0, 'pass': 0,  'no_verdict': 0}]},"
+    "{'id': 'gemm/better', 'mde': 0.0015, 'resolved': true, 'injected': ["
+    " {'share': 0, 'log_ratio': [], 'decisions': 1000, 'red': 0, 'pass': 1000,  'no_verdict': 0},"
+    " {'share': 0.025, 'log_ratio': [], 'decisions': 1000000, 'red': 999999, 'pass': 0,"
+    "  'no_verdict': 1}]},{'id': 'gemv/noisy', 'mde': 0.0412, 'resolved': false, 'injected': ["
+    " {'share': 0, 'log_ratio': [], 'decisions': 1000, 'red': 2, 'pass': 900,  'no_verdict': 98},"
+    " {'share': 0.025, 'log_ratio': [], 'decisions': 1000, 'red': 317, 'pass': 3,"
+    "  'no_verdict': 680}]},{'id': 'gemv/unknown', 'mde': null, 'resolved': false, 'injected': []},"
+    "{'id': 'gemm/lies', 'mde': 0.001, 'resolved': true, 'injected': ["
+    " {'share': 0, 'log_ratio': [], 'decisions': 1000, 'red': 1, 'pass': 999,"
+    "  'no_verdict': 0}]}]}";
 
 static cJSON *calibration_document(void)
 {
-    struct gate_error err = {0};
-    cJSON *document = report_sample(), *calibration = NULL;
-    if (json_parse("calibration", calibration_text, strlen(calibration_text), GATE_IO, &calibration,
-                   &err) != GATE_OK)
-        fail_msg("%s", err.message);
+    cJSON *document = report_sample();
     cJSON_ReplaceItemInObjectCaseSensitive(document, "cases", cJSON_CreateArray());
-    cJSON_AddItemToObject(document, "calibration", calibration);
+    cJSON_AddItemToObject(document, "calibration", json_of("%s", calibration_text));
     set_member(document, "verdict", "pass");
     assert_fits_run_schema(document);
     return document;
@@ -56,8 +47,7 @@ TEST(calibration)
     text = report_made(document, REPORT_MARKDOWN, &report_plain);
     assert_golden("calibration.md", text);
     free(text);
-    for (int format = REPORT_TEXT; format <= REPORT_JUNIT; format++)
-        free(report_made(document, (enum report_format)format, &report_plain));
+    report_every(document);
     cJSON_Delete(document);
 }
 
@@ -66,24 +56,15 @@ static char *summary_of(const struct document_injected *injected, int n)
 {
     cJSON *document = calibration_document();
     cJSON *cases = cJSON_GetObjectItem(cJSON_GetObjectItem(document, "calibration"), "cases");
-    char id[32];
     while (cJSON_GetArraySize(cases))
         cJSON_DeleteItemFromArray(cases, 0);
-    for (int i = 0; i < n; i++) {
-        cJSON *one_case = cJSON_CreateObject(), *one = cJSON_CreateObject();
-        cJSON_AddItemToArray(cases, one_case);
-        snprintf(id, sizeof id, "gemm/case-%d", i);
-        cJSON_AddStringToObject(one_case, "id", id);
-        cJSON_AddNullToObject(one_case, "mde");
-        cJSON_AddFalseToObject(one_case, "resolved");
-        cJSON_AddItemToArray(cJSON_AddArrayToObject(one_case, "injected"), one);
-        cJSON_AddNumberToObject(one, "share", injected[i].share);
-        cJSON_AddArrayToObject(one, "log_ratio");
-        cJSON_AddNumberToObject(one, "decisions", (double)injected[i].decisions);
-        cJSON_AddNumberToObject(one, "red", (double)injected[i].red);
-        cJSON_AddNumberToObject(one, "pass", 0);
-        cJSON_AddNumberToObject(one, "no_verdict", 0);
-    }
+    for (int i = 0; i < n; i++)
+        cJSON_AddItemToArray(
+            cases, json_of("{'id': 'gemm/case-%d', 'mde': null, 'resolved': false, 'injected': ["
+                           "{'share': %g, 'log_ratio': [], 'decisions': %lld, 'red': %lld,"
+                           " 'pass': 0, 'no_verdict': 0}]}",
+                           i, injected[i].share, (long long)injected[i].decisions,
+                           (long long)injected[i].red));
     char *text = report_made(document, REPORT_TEXT, &report_plain);
     const char *red = strstr(text, "; red:");
     assert_non_null(red);
@@ -159,19 +140,14 @@ TEST(large_calibration_in_markdown)
 
 TEST(incomplete_cases)
 {
-    cJSON *document = calibration_document(), *one;
+    cJSON *document = calibration_document();
     cJSON *list =
         cJSON_AddArrayToObject(cJSON_GetObjectItem(document, "calibration"), "incomplete");
-    char id[32];
-    for (int i = 0; i < 23; i++) {
-        snprintf(id, sizeof(id), "gemm/case_%d", i);
-        cJSON_AddItemToArray(list, one = cJSON_CreateObject());
-        cJSON_AddStringToObject(one, "id", id);
-        cJSON_AddNumberToObject(one, "processes", i);
-        cJSON_AddNumberToObject(one, "wanted", 40);
-        cJSON_AddStringToObject(one, "verdict", "environment");
-        cJSON_AddStringToObject(one, "reason", "it \x1b[31mwas\x1b[0m *busy*");
-    }
+    for (int i = 0; i < 23; i++)
+        cJSON_AddItemToArray(list, json_of("{'id': 'gemm/case_%d', 'processes': %d, 'wanted': 40,"
+                                           " 'verdict': 'environment',"
+                                           " 'reason': 'it \\u001b[31mwas\\u001b[0m *busy*'}",
+                                           i, i));
     assert_fits_run_schema(document);
     char *text = report_made(document, REPORT_TEXT, &report_plain);
     assert_non_null(
@@ -180,10 +156,9 @@ TEST(incomplete_cases)
     assert_null(strstr(text, "gemm/case_20"));
     assert_non_null(strstr(text, "\nincomplete: and 3 more\n"));
     free(text);
-    text = report_made(document, REPORT_MARKDOWN, &report_plain);
-    assert_non_null(strstr(text, "\nIncomplete:\n\n- gemm/case\\_0: environment, 0 of 40 "));
-    assert_non_null(strstr(text, "\\*busy\\*\n"));
-    assert_non_null(strstr(text, "\n- and 3 more\n"));
-    free(text);
+    assert_true(
+        told(document, REPORT_MARKDOWN, "\nIncomplete:\n\n- gemm/case\\_0: environment, 0 of 40 "));
+    assert_true(told(document, REPORT_MARKDOWN, "\\*busy\\*\n"));
+    assert_true(told(document, REPORT_MARKDOWN, "\n- and 3 more\n"));
     cJSON_Delete(document);
 }

@@ -35,6 +35,8 @@ static const char *const hostile_texts[] = {
     "",
 };
 
+#define N_HOSTILE (sizeof(hostile_texts) / sizeof(hostile_texts[0]))
+
 static cJSON *hostile_document(const char *text)
 {
     cJSON *document = report_sample();
@@ -64,49 +66,40 @@ static cJSON *plain_document(const char *text)
     return document;
 }
 
-static size_t count(const char *text, const char *needle)
+TEST(hostile_text_for_people)
 {
-    size_t n = 0;
-    for (; (text = strstr(text, needle)); text += strlen(needle))
-        n++;
-    return n;
-}
-
-TEST(hostile_text_on_a_terminal)
-{
-    for (size_t i = 0; i < sizeof(hostile_texts) / sizeof(hostile_texts[0]); i++) {
-        cJSON *document = hostile_document(hostile_texts[i]);
-        cJSON *sample = plain_document(hostile_texts[i]);
-        char *text = report_made(document, REPORT_TEXT, &report_plain);
-        char *clean = report_made(sample, REPORT_TEXT, &report_plain);
+    static const struct {
+        enum report_format format;
+        const char *never[3];
+    } pages[] = {{REPORT_TEXT, {"\x1b", "\xc2\x9b", "\xe2\x80\xae"}},
+                 {REPORT_MARKDOWN, {" **bold", " [x]", " | a | "}}};
+    for (size_t i = 0; i < 2 * N_HOSTILE; i++) {
+        const enum report_format format = pages[i % 2].format;
+        cJSON *document = hostile_document(hostile_texts[i / 2]);
+        cJSON *sample = plain_document(hostile_texts[i / 2]);
+        char *text = report_made(document, format, &report_plain);
         for (const char *p = text; *p; p++)
             assert_true((unsigned char)*p >= 0x20 || *p == '\n');
-        assert_null(strstr(text, "\xc2\x9b"));
-        assert_null(strstr(text, "\xe2\x80\xae"));
-        assert_int_equal(count(text, "\n"), count(clean, "\n"));
+        for (size_t k = 0; k < 3; k++)
+            assert_null(strstr(text, pages[i % 2].never[k]));
+        if (format == REPORT_MARKDOWN) /* details, summary and their ends */
+            assert_int_equal(count(text, "<"), 4);
+        assert_int_equal(count(text, "\n"), told(sample, format, "\n"));
         free(text);
-        free(clean);
         cJSON_Delete(document);
         cJSON_Delete(sample);
     }
 }
 
-TEST(hostile_text_in_markdown)
+/* A Python program reads the report of each hostile document. */
+static void assert_read(const char *program, enum report_format format)
 {
-    for (size_t i = 0; i < sizeof(hostile_texts) / sizeof(hostile_texts[0]); i++) {
+    for (size_t i = 0; i < N_HOSTILE; i++) {
         cJSON *document = hostile_document(hostile_texts[i]);
-        cJSON *sample = plain_document(hostile_texts[i]);
-        char *text = report_made(document, REPORT_MARKDOWN, &report_plain);
-        char *clean = report_made(sample, REPORT_MARKDOWN, &report_plain);
-        assert_int_equal(count(text, "<"), 4); /* details, summary and their ends */
-        assert_null(strstr(text, " **bold"));
-        assert_null(strstr(text, " [x]"));
-        assert_null(strstr(text, " | a | "));
-        assert_int_equal(count(text, "\n"), count(clean, "\n"));
+        char *text = report_made(document, format, &report_plain);
+        assert_int_equal(python(program, text), 0);
         free(text);
-        free(clean);
         cJSON_Delete(document);
-        cJSON_Delete(sample);
     }
 }
 
@@ -127,13 +120,7 @@ TEST(junit_is_xml)
         "allowed = {\"properties\", \"property\", \"testcase\", \"failure\", \"error\",\n"
         "           \"system-out\", \"testsuite\"}\n"
         "assert {e.tag for e in root.iter()} - {\"testsuites\"} <= allowed\n";
-    for (size_t i = 0; i < sizeof(hostile_texts) / sizeof(hostile_texts[0]); i++) {
-        cJSON *document = hostile_document(hostile_texts[i]);
-        char *text = report_made(document, REPORT_JUNIT, &report_plain);
-        assert_int_equal(python(program, text), 0);
-        free(text);
-        cJSON_Delete(document);
-    }
+    assert_read(program, REPORT_JUNIT);
 }
 
 TEST(csv_is_csv)
@@ -150,13 +137,7 @@ TEST(csv_is_csv)
         "assert rows[2][\"provider\"] == \"cudnn\" and rows[2][\"ratio_to_candidate\"]\n"
         "assert rows[-1][\"provider\"] == \"\" and rows[-1][\"verdict\"] == \"wrong\"\n"
         "assert all(r[\"reason\"][:1] not in (\"=\", \"+\", \"-\", \"@\") for r in rows)\n";
-    for (size_t i = 0; i < sizeof(hostile_texts) / sizeof(hostile_texts[0]); i++) {
-        cJSON *document = hostile_document(hostile_texts[i]);
-        char *text = report_made(document, REPORT_CSV, &report_plain);
-        assert_int_equal(python(program, text), 0);
-        free(text);
-        cJSON_Delete(document);
-    }
+    assert_read(program, REPORT_CSV);
 }
 
 /* Beyond what the reader lets in: a report stands it all the same. */
@@ -201,11 +182,8 @@ TEST(empty_document)
     cJSON *document = report_sample();
     cJSON_ReplaceItemInObjectCaseSensitive(document, "cases", cJSON_CreateArray());
     assert_fits_run_schema(document);
-    for (int format = REPORT_TEXT; format <= REPORT_JUNIT; format++)
-        free(report_made(document, (enum report_format)format, &report_plain));
-    char *text = report_made(document, REPORT_TEXT, &report_plain);
-    assert_non_null(strstr(text, "no cases"));
-    free(text);
+    report_every(document);
+    assert_true(told(document, REPORT_TEXT, "no cases"));
     cJSON_Delete(document);
 }
 
@@ -246,8 +224,7 @@ TEST(markdown_stays_under_the_limit)
     assert_true(strstr(text, "regression |") < strstr(text, "pass |"));
     assert_true(strstr(text, "wrong |") < strstr(text, "regression |"));
     free(text);
-    for (int format = REPORT_TEXT; format <= REPORT_JUNIT; format++)
-        free(report_made(document, (enum report_format)format, &report_plain));
+    report_every(document);
     cJSON_Delete(document);
 }
 
