@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gate/report/report_table.h"
 
 #define LIST_COLUMNS_MAX 16
 

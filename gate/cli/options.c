@@ -15,7 +15,7 @@
 #include "gate/base/paths.h"
 #include "gate/base/term.h"
 #include "gate/cli/config.h"
-#include "gate/report/report_table.h"
+#include "gate/report/report.h"
 
 #define HELP_COLUMN 26
 #define HELP_WIDTH 90

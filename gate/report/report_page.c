@@ -372,20 +372,6 @@ static size_t count_told(const struct page *p)
     return n;
 }
 
-/* They are what one needs first, so they are not folded away. */
-static void commands(const struct page *p)
-{
-    size_t told = 0;
-    for (size_t i = 0; i < p->n_cases && told < COMMANDS_MAX; i++) {
-        const char *command = find_command(p->cases[i]);
-        if (!command)
-            continue;
-        buf_puts(p->out, told++ ? "- " : "\nTo repeat the failures:\n\n- ");
-        markdown_code(command, p->out);
-        buf_putc(p->out, '\n');
-    }
-}
-
 /* ---- totals ---- */
 
 static void totals(const struct page *p)
@@ -491,7 +477,15 @@ static void markdown_page(const struct page *p)
                    p->d->n_cases - p->n_cases, p->d->n_cases);
     page_legend(p);
     page_sentences(p);
-    commands(p);
+    /* These are what one needs first, so they are not folded away. */
+    for (size_t i = 0, told = 0; i < p->n_cases && told < COMMANDS_MAX; i++) {
+        const char *command = find_command(p->cases[i]);
+        if (!command)
+            continue;
+        buf_puts(p->out, told++ ? "- " : "\nTo repeat the failures:\n\n- ");
+        markdown_code(command, p->out);
+        buf_putc(p->out, '\n');
+    }
     if (accept_command(p, accept)) {
         buf_puts(p->out, "\nIf a slowdown is intended: ");
         markdown_code(accept, p->out);

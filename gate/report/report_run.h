@@ -11,7 +11,6 @@
 #include "gate/base/buf.h"
 #include "gate/document/document.h"
 #include "gate/report/report.h"
-#include "gate/report/report_table.h"
 #include "gate/report/report_units.h"
 
 #define REPORT_NAME_MAX 48

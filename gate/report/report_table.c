@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_table.c: see report_table.h. */
-#include "gate/report/report_table.h"
+/* report_table.c: see report.h. */
+#include "gate/report/report.h"
 
 #include <ctype.h>
 #include <stdint.h>

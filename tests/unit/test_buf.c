@@ -140,39 +140,28 @@ TEST(error_may_quote_itself)
     assert_string_equal(err.message, "outer (inner)");
 }
 
+/* The ends of each length, and bytes that are none. */
 TEST(utf8)
 {
-    static const struct {
-        const char *bytes;
-        uint32_t code;
-    } good[] = {{"\x01", 1},
-                {"\x7f", 0x7f},
-                {"\xc2\x80", 0x80},
-                {"\xdf\xbf", 0x7ff},
-                {"\xe0\xa0\x80", 0x800},
-                {"\xed\x9f\xbf", 0xd7ff},
-                {"\xee\x80\x80", 0xe000},
-                {"\xef\xbf\xbf", 0xffff},
-                {"\xf0\x90\x80\x80", 0x10000},
-                {"\xf4\x8f\xbf\xbf", 0x10ffff}};
-    static const char *const bad[] = {"\x80",
-                                      "\xc0\x80",
-                                      "\xc1\xbf",
-                                      "\xe0\x80\x80",
-                                      "\xed\xa0\x80",
-                                      "\xf0\x80\x80\x80",
-                                      "\xf4\x90\x80\x80",
-                                      "\xf8\x88\x80\x80",
-                                      "\xe2\x82",
-                                      "\xff"};
-    uint32_t code;
-    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-        size_t n = strlen(good[i].bytes);
-        assert_int_equal(utf8_decode(good[i].bytes, n, &code), n);
-        assert_int_equal(code, good[i].code);
+    static const char text[] = "\x01\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80"
+                               "\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf\xe2\x82";
+    static const uint32_t codes[] = {1,      0x7f,   0x80,    0x7ff,    0x800,    0xd7ff,
+                                     0xe000, 0xffff, 0x10000, 0x10ffff, UTF8_BAD, UTF8_BAD};
+    static const char *const bad[] = {"\x80",         "\xc0\x80",         "\xc1\xbf",
+                                      "\xe0\x80\x80", "\xed\xa0\x80",     "\xf0\x80\x80\x80",
+                                      "\xff",         "\xf4\x90\x80\x80", "\xf8\x88\x80\x80"};
+    const char *at = text;
+    uint32_t code, decoded;
+    for (size_t i = 0, n; i < sizeof codes / sizeof *codes; i++, at += n) {
+        n = utf8_next(at, &code);
+        assert_int_equal(code, codes[i]);
+        assert_int_equal(utf8_decode(at, strlen(at), &decoded), code == UTF8_BAD ? 0 : n);
     }
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+    assert_int_equal(utf8_next(at, &code), 0);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(utf8_decode(bad[i], strlen(bad[i]), &code), 0);
+        assert_int_equal(utf8_next(bad[i], &code), 1);
+    }
     assert_int_equal(utf8_length("a\xe2\x82\xac"), 2);
 }
 

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/report/report_table.h"
 #include "gate/report/report_units.h"
 #include "gate/base/term.h"
 #include "tests/unit/report_sample.h"
