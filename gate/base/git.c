@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/base/git.h"
 
 #include <stdarg.h>
 #include <stdio.h>

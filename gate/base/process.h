@@ -84,4 +84,15 @@ void scrub_environment(void);
  * shell or for which build a program was started ($PWD, $SHLVL, $BUILD_NUMBER). */
 void scrub_list(struct buf *out);
 
+/* ---- git.c: what git says of the repository that this program is called in ---- */
+
+/* Runs git with these words, the last of which is NULL, and copies the first line of its output.
+ * False: there is none, or no git. */
+bool git_line(char *out, size_t size, ...) __attribute__((sentinel));
+
+/* Receives one line; false ends the reading. */
+typedef bool (*git_line_fn)(void *context, const char *line);
+/* The same for each line of the output. Nothing comes where there is no git. */
+void git_lines(git_line_fn fn, void *context, ...) __attribute__((sentinel));
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/base/progress.h"
+#include "gate/base/term.h"
 
 #include <math.h>
 #include <pthread.h>

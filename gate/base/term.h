@@ -36,4 +36,18 @@ void term_wrap(const char *words, size_t n, int column, int indent, int width, s
 void term_colour_begin(bool on, enum term_colour colour, struct buf *out);
 void term_colour_end(bool on, enum term_colour colour, struct buf *out);
 
+/*
+ * ---- progress.c: says on standard error what is going on ----
+ *
+ * On a terminal it is one line that is written over. Elsewhere, where CI systems end jobs that are
+ * silent for minutes, it is a line every 20 s, also while one thing goes on for long.
+ */
+
+/* What goes on from now on, without the end of a line; "": nothing that takes long. Texts are cut
+ * at 300 bytes. */
+void progress_show(const char *text);
+
+/* Seconds between two lines, from the next progress_show() on; for tests. */
+void progress_every(double seconds);
+
 #endif

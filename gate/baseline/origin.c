@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "gate/base/alloc.h"
-#include "gate/base/git.h"
+#include "gate/base/process.h"
 #include "gate/base/hex.h"
 #include "gate/ci/ci.h"
 

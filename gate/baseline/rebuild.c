@@ -31,9 +31,7 @@
 #include "gate/base/alloc.h"
 #include "gate/base/clock.h"
 #include "gate/base/environment.h"
-#include "gate/base/git.h"
 #include "gate/base/process.h"
-#include "gate/base/progress.h"
 #include "gate/base/term.h"
 #include "gate/base/utf8.h"
 

@@ -8,7 +8,7 @@
 #include "gate/base/alloc.h"
 #include "gate/base/clock.h"
 #include "gate/base/json.h"
-#include "gate/base/progress.h"
+#include "gate/base/term.h"
 #include "gate/run/calibrate.h"
 #include "gate/base/interrupt.h"
 #include "gate/cli/run_request.h"

@@ -9,7 +9,7 @@
 
 #include "gate/base/embed.h"
 #include "gate/base/file.h"
-#include "gate/base/git.h"
+#include "gate/base/process.h"
 #include "gate/base/json.h"
 #include "gate/base/paths.h"
 #include "gate/cli/commands.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "gate/base/interrupt.h"
-#include "gate/base/progress.h"
+#include "gate/base/term.h"
 #include "gate/baseline/origin.h"
 #include "gate/cli/run_request.h"
 #include "gate/run/causes.h"

@@ -11,7 +11,7 @@
 #include "gate/base/clock.h"
 #include "gate/base/interrupt.h"
 #include "gate/base/json.h"
-#include "gate/base/progress.h"
+#include "gate/base/term.h"
 #include "gate/base/seed.h"
 #include "gate/document/fields_table.h"
 #include "gate/report/report_run.h"

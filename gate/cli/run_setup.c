@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "gate/base/clock.h"
-#include "gate/base/git.h"
+#include "gate/base/process.h"
 #include "gate/base/json.h"
-#include "gate/base/progress.h"
+#include "gate/base/term.h"
 #include "gate/cli/config.h"
 
 enum gate_status run_setup_suite(const struct run_request *r, const char *device,

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gate/base/progress.h"
+#include "gate/base/term.h"
 #include "tests/unit/unit.h"
 
 /* The next line of what is written to standard error, waited for as long as it takes. */
