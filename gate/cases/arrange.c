@@ -66,26 +66,20 @@ static double weight(const struct row *r, enum offsets_way way, int64_t group)
     }
 }
 
-/* Where all groups are empty, one of them has all. */
-static double weigh(const struct row *r, enum offsets_way *way)
-{
-    double all = 0;
-    for (int64_t i = 0; i < r->n - 1; i++)
-        all += weight(r, *way, i);
-    if (all > 0)
-        return all;
-    *way = ONE_GROUP;
-    return 1;
-}
-
 /* Groups end at tiles in some rows. */
 static void arrange_offsets(const struct row *r)
 {
     enum offsets_way way = (enum offsets_way)way_of(r, WAYS);
-    const double all = weigh(r, &way);
+    double all = 0;
     const int64_t tile =
         r->varied && random_of(r, ALIGN, 3) == 0 ? (int64_t)8 << random_of(r, STEP, 5) : 1;
     double before = 0;
+    for (int64_t i = 0; i < r->n - 1; i++)
+        all += weight(r, way, i);
+    if (!(all > 0)) { /* where all groups are empty, one of them has all */
+        way = ONE_GROUP;
+        all = 1;
+    }
     put(r, 0, 0);
     for (int64_t i = 1; i < r->n - 1; i++) {
         before += weight(r, way, i - 1);

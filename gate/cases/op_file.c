@@ -139,22 +139,6 @@ static bool is_taken(const struct op_file *f, size_t before, const char *name)
 
 /* ---- sizes ---- */
 
-static bool read_values(struct op_reading *r, size_t at)
-{
-    struct own_op *own = r->own;
-    const struct op_file_size *f = &own->file.sizes[at];
-    own->values = xcalloc(f->n_values + 1, sizeof *own->values);
-    for (size_t i = 0; i < f->n_values; i++) {
-        if (!(f->values[i] >= (double)own->least[at] && f->values[i] <= (double)own->most[at]) ||
-            f->values[i] != floor(f->values[i]))
-            return field_refuse(&r->fault, "/sizes/%zu/values: must be integers from %lld to %lld",
-                                at, (long long)own->least[at], (long long)own->most[at]);
-        own->values[i] = (int64_t)f->values[i];
-    }
-    own->sizes[at].values = own->values;
-    return true;
-}
-
 static bool read_size(struct op_reading *r, size_t at)
 {
     struct own_op *own = r->own;
@@ -181,7 +165,17 @@ static bool read_size(struct op_reading *r, size_t at)
     if ((f->kind == OP_GIVEN) != (f->n_values > 0))
         return field_refuse(&r->fault,
                             "/sizes/%zu/kind: a 'given' size has 'values', and no other has", at);
-    return f->kind != OP_GIVEN || read_values(r, at);
+    if (f->kind != OP_GIVEN)
+        return true;
+    own->sizes[at].values = own->values = xcalloc(f->n_values + 1, sizeof *own->values);
+    for (size_t i = 0; i < f->n_values; i++) {
+        if (!(f->values[i] >= (double)own->least[at] && f->values[i] <= (double)own->most[at]) ||
+            f->values[i] != floor(f->values[i]))
+            return field_refuse(&r->fault, "/sizes/%zu/values: must be integers from %lld to %lld",
+                                at, (long long)own->least[at], (long long)own->most[at]);
+        own->values[i] = (int64_t)f->values[i];
+    }
+    return true;
 }
 
 static bool read_sizes(struct op_reading *r)
@@ -330,16 +324,6 @@ static bool read_id(struct op_reading *r)
            field_refuse(&r->fault, "/id: must name each size once: two cases could have one id");
 }
 
-static bool check_limits(struct op_reading *r)
-{
-    const struct op_file *f = &r->own->file;
-    for (size_t i = 0; i < f->n_error_limits; i++)
-        if (!op_row_by_name(&r->own->op, f->error_limits[i].dtype))
-            return field_refuse(&r->fault, "/error_limits/%.60s: no case has this dtype",
-                                f->error_limits[i].dtype);
-    return true;
-}
-
 /* Are there sizes from which the gate gets to some that are allowed? */
 static bool check_constraints(struct op_reading *r)
 {
@@ -372,8 +356,12 @@ static bool build(struct op_reading *r)
     own->op.own = own;
     own->op.multilinear = own->file.multilinear == YES;
     if (!read_name(r) || !read_sizes(r) || !read_expressions(r) || !read_parameter(r) ||
-        !read_flag(r) || !op_read_tensors(r) || !read_id(r) || !check_limits(r))
+        !read_flag(r) || !op_read_tensors(r) || !read_id(r))
         return false;
+    for (size_t i = 0; i < own->file.n_error_limits; i++)
+        if (!op_row_by_name(&own->op, own->file.error_limits[i].dtype))
+            return field_refuse(&r->fault, "/error_limits/%.60s: no case has this dtype",
+                                own->file.error_limits[i].dtype);
     own_op_complete(own);
     return check_constraints(r);
 }

@@ -220,21 +220,12 @@ static void set_dtype(const struct op_file *f, size_t at, uint32_t code,
         dtypes_of[as_output(f, at)] = code;
 }
 
-static bool read_dtype(struct op_reading *r, size_t at)
-{
-    const char *name = r->own->file.tensors[at].dtype;
-    char pointer[40];
-    snprintf(pointer, sizeof pointer, "/tensors/%zu/dtype", at);
-    const uint32_t code = name ? dtype_of_name(r, at, pointer, name) : 0;
-    set_dtype(&r->own->file, at, code, r->own->op.fixed);
-    return !name || code;
-}
-
 static bool read_tensor(struct op_reading *r, size_t at)
 {
     struct own_op *own = r->own;
     const struct op_file_tensor *f = &own->file.tensors[at];
     const bool all = own->file.multilinear == YES;
+    char pointer[40];
     for (size_t i = 0; i < at; i++)
         if (!strcmp(own->file.tensors[i].name, f->name))
             return field_refuse(&r->fault, "/tensors/%zu/name: '%s' is there already", at, f->name);
@@ -254,8 +245,13 @@ static bool read_tensor(struct op_reading *r, size_t at)
     if (f->role != FILE_IN)
         own->tensors[as_output(&own->file, at)] = (struct op_tensor){
             .name = f->name, .axes = own->axes[at], .role = OP_OUT, .whole = own->whole[at]};
-    return read_axes(r, at, "axes", f->axes, f->n_axes, own->axes[at]) &&
-           read_axes(r, at, "whole", f->whole, f->n_whole, own->whole[at]) && read_dtype(r, at);
+    if (!read_axes(r, at, "axes", f->axes, f->n_axes, own->axes[at]) ||
+        !read_axes(r, at, "whole", f->whole, f->n_whole, own->whole[at]))
+        return false;
+    snprintf(pointer, sizeof pointer, "/tensors/%zu/dtype", at);
+    const uint32_t code = f->dtype ? dtype_of_name(r, at, pointer, f->dtype) : 0;
+    set_dtype(&own->file, at, code, own->op.fixed);
+    return !f->dtype || code;
 }
 
 /* ---- variants ---- */

@@ -139,17 +139,6 @@ bool own_op_broken(const struct own_op *own, const struct kg_problem *p, struct 
     return false;
 }
 
-/* A row of a table has no more elements than there are numbers for it. */
-static void fit_tables(const struct own_op *own, struct kg_problem *p)
-{
-    for (unsigned i = 0; i < op_inputs(&own->op); i++) {
-        const char *axes = own->tensors[i].axes, last = axes[strlen(axes) - 1], *why;
-        const int64_t end = end_of(own, p, i, &why);
-        if (own->range[i].fill == FILL_TABLE && last >= 'a' && columns_of(own, p, i) > end)
-            op_set_size(p, &own->sizes[last - 'a'], fitting(own, (unsigned)(last - 'a'), end));
-    }
-}
-
 bool own_op_fit_sizes(const struct own_op *own, struct kg_problem *p)
 {
     struct own_broken broken;
@@ -169,7 +158,13 @@ bool own_op_fit_sizes(const struct own_op *own, struct kg_problem *p)
         if (fitting(own, i, members) != members)
             return false;
     }
-    fit_tables(own, p);
+    /* A row of a table has no more elements than there are numbers for it. */
+    for (unsigned i = 0; i < op_inputs(&own->op); i++) {
+        const char *axes = own->tensors[i].axes, last = axes[strlen(axes) - 1], *why;
+        const int64_t end = end_of(own, p, i, &why);
+        if (own->range[i].fill == FILL_TABLE && last >= 'a' && columns_of(own, p, i) > end)
+            op_set_size(p, &own->sizes[last - 'a'], fitting(own, (unsigned)(last - 'a'), end));
+    }
     return !own_op_broken(own, p, &broken);
 }
 
