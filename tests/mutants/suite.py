@@ -118,7 +118,7 @@ class Gate:
         env["TMPDIR"] = env["GATE_LOCKS"] = self.folder
         alone = ["unshare", "--pid", "--fork", "--mount-proc"] if self.beside else []
         options = ["--device", self.device, "--suite", suite_of(row, self.build), "--filter",
-                   row["case"], "--json", "--timeout", row.get("timeout", "60"),
+                   row["case"], "--json", "--timeout", row.get("timeout", "600"),
                    "--library", library, "--provider", NO_VENDOR]
         if self.seed:
             options += ["--seed", self.seed]
