@@ -112,7 +112,7 @@ LD_FLAGS = -pthread -Wl,--as-needed -Wl,-z,relro,-z,now $(LDFLAGS) $(SANITIZE_FL
 
 # A kernel library shows its one function and nothing of what it is linked with.
 LIBRARY_C_FLAGS := -fPIC -fvisibility=hidden -O3
-MUTANT_C_FLAGS := -fPIC -fvisibility=hidden -O1 # nobody waits for them, but for the compiler
+MUTANT_C_FLAGS := -fPIC -fvisibility=hidden -O2 # right ones are run a thousand times
 LIBRARY_LD_FLAGS = -shared -Wl,-z,defs -Wl,--version-script=ci/kernel-library.map -static-libgcc
 
 # Asked when a program is linked, not when this file is read: `make run` may install them first.
