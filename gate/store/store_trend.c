@@ -221,7 +221,7 @@ static int compare_series(const void *a, const void *b)
 }
 
 /* The place of a run in the order of commits; those outside of a repository come first. */
-#define COMMIT_PLACE "coalesce(v.place_ms, -1), coalesce(v.id, 0)"
+#define COMMIT_PLACE "iif(r.revision_id IS NULL, -1, e.place_ms), coalesce(r.revision_id, 0)"
 /* ?1: track, ?2 ?3: first and last time, ?4 ?5: provider and contract or NULL, ?6: branch or NULL,
  * ?7: main branch or NULL, ?8 to ?11: first and last commit */
 #define LEVELS(ratio, place, tables, more)                                                         \
@@ -239,9 +239,7 @@ static int compare_series(const void *a, const void *b)
 static const char *levels_of(const struct store_trend_query *query)
 {
     static const char by_commit[] =
-        LEVELS(RATIO_OF, COMMIT_PLACE,
-               "NOT INDEXED CROSS JOIN run r ON r.id = e.run_id"
-               " LEFT JOIN revision v ON v.id = r.revision_id",
+        LEVELS(RATIO_OF, COMMIT_PLACE, "NOT INDEXED CROSS JOIN run r ON r.id = e.run_id",
                "AND (" COMMIT_PLACE ") >= (?8, ?9) AND (" COMMIT_PLACE ") <= (?10, ?11) "
                "ORDER BY " COMMIT_PLACE ", e.time_ms, e.run_id, e.arm");
     static const char in_range[] = LEVELS(RATIO_OF, "0, 0", "NOT INDEXED", "");
