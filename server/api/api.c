@@ -39,29 +39,23 @@ bool api_refuse_parameters(const struct route *route, const struct request *requ
     return unknown != NULL;
 }
 
-/* The tag of an address in the state that the store has now; the same after a restart. */
-static enum gate_status read_tag(struct call *c, const char *speaker, struct etag *out)
+/* Tagged by the address in the state that the store has now: the same after a restart. */
+static enum gate_status answer(const struct route *route, struct call *c, const char *if_none_match)
 {
     struct store_state state;
     enum gate_status status = store_state(c->store, &state, &c->err);
-    if (!status)
-        *out = etag_of_texts((const char *[]){speaker, state.text, c->request->target}, 3);
-    return status;
-}
-
-static enum gate_status answer(const struct route *route, struct call *c, const char *speaker,
-                               const char *if_none_match)
-{
-    struct etag tag;
-    enum gate_status status = read_tag(c, speaker, &tag);
-    bool is_known = !status && etag_is_named(&tag, if_none_match);
-    if (is_known)
+    if (status)
+        return status;
+    struct etag tag =
+        etag_of_texts((const char *[]){c->site.speaker, state.text, c->request->target}, 3);
+    if (etag_is_named(&tag, if_none_match)) {
         c->reply->status = 304;
-    else if (!status)
+        c->reply->varies = true;
+    } else {
         status = route->get(c);
+    }
     if (!status && c->reply->status < 400)
         c->reply->etag = tag;
-    c->reply->varies |= is_known;
     return status;
 }
 
@@ -70,9 +64,7 @@ void api_get(const struct route *route, const char *rest, struct store *store,
              struct reply *reply)
 {
     struct call c = {.store = store,
-                     .main_branch = site->main_branch,
-                     .commit_url = site->commit_url,
-                     .public_url = site->public_url,
+                     .site = *site,
                      .request = request,
                      .query = route->query,
                      .rest = rest,
@@ -81,7 +73,7 @@ void api_get(const struct route *route, const char *rest, struct store *store,
     buf_init(&c.rows, REPLY_MAX_BODY);
     enum gate_status status = store_read_begin(store, &c.err);
     if (!status) {
-        status = answer(route, &c, site->speaker, if_none_match);
+        status = answer(route, &c, if_none_match);
         store_read_end(store);
     }
     if (status) {

@@ -25,12 +25,18 @@
 #include "server/request/request.h"
 #include "gate/store/store.h"
 
-/* One answer in the making. */
-struct call {
-    struct store *store;
+/* What the server was told about the repository, and about itself. */
+struct api_site {
     const char *main_branch;
     const char *commit_url; /* or NULL */
     const char *public_url; /* or NULL */
+    const char *speaker;    /* names the program and all of these */
+};
+
+/* One answer in the making. */
+struct call {
+    struct store *store;
+    struct api_site site;
     const struct request *request;
     const char *query; /* the route's */
     const char *rest;  /* of the path, behind the route's */
@@ -51,10 +57,8 @@ bool is_name(const char *s, const char *more, size_t max);
 /* A name that may be missing (NULL). False: a problem was written. */
 bool read_name(struct call *c, const char *parameter, const char *more, size_t max, bool required,
                const char **out);
-bool read_device(struct call *c, bool required, const char **out);
-bool read_case(struct call *c, bool required, const char **out);
-bool read_provider(struct call *c, const char **out);
-bool read_contract(struct call *c, const char **out);
+/* The same of a name that rows_parameters has (rows.h). */
+bool read_parameter(struct call *c, const char *name, bool required, const char **out);
 bool read_machine(struct call *c, const char **out);
 bool read_commit(struct call *c, const char **out); /* 7 to 40 digits */
 bool read_branch(struct call *c, const char **out); /* branch=, or main=1: the main branch */
@@ -88,14 +92,6 @@ enum gate_status get_feed(struct call *c);
 /* True: the request has a parameter that the route has not, and a problem was written. */
 bool api_refuse_parameters(const struct route *route, const struct request *request,
                            struct reply *reply);
-
-/* What the server was told about the repository, and about itself. */
-struct api_site {
-    const char *main_branch;
-    const char *commit_url; /* or NULL */
-    const char *public_url; /* or NULL */
-    const char *speaker;    /* names the program and all of these */
-};
 
 /*
  * Answers by route->get, from one state of the store, whose tag the answer has; 304 without an

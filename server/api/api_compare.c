@@ -38,7 +38,7 @@ static enum gate_status look_up_base(struct call *c, struct compare_side *s,
     bool is_parent = !strcmp(s->text, "parent");
     const struct rows_value values[] = {{"run", other->run.uuid},
                                         {"device", other->run.device_model},
-                                        {"branch", is_parent ? NULL : c->main_branch},
+                                        {"branch", is_parent ? NULL : c->site.main_branch},
                                         {NULL, NULL}};
     return rows_select(c, "base.sql", values, note_base, s);
 }
@@ -105,7 +105,8 @@ enum gate_status get_compare(struct call *c)
     const char *device;
     struct compare_side sides[] = {{.name = "a"}, {.name = "b"}};
     enum gate_status status = GATE_OK;
-    if (!read_device(c, false, &device) || !read_side(c, &sides[0]) || !read_side(c, &sides[1]))
+    if (!read_parameter(c, "device", false, &device) || !read_side(c, &sides[0]) ||
+        !read_side(c, &sides[1]))
         return status;
     int first = is_base(&sides[0]); /* the one that is a base of the other comes after it */
     if (!find_side(c, device, &sides[first], &sides[!first], &status) ||

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "server/api/api_call.h"
+#include "server/api/rows.h"
 #include "gate/base/utf8.h"
 
 #define MAX_TEXT 400
@@ -38,24 +39,12 @@ bool read_name(struct call *c, const char *parameter, const char *more, size_t m
     return true;
 }
 
-bool read_device(struct call *c, bool required, const char **out)
+bool read_parameter(struct call *c, const char *name, bool required, const char **out)
 {
-    return read_name(c, "device", "_.+-", 64, required, out);
-}
-
-bool read_case(struct call *c, bool required, const char **out)
-{
-    return read_name(c, "case", "_./+-", 160, required, out);
-}
-
-bool read_provider(struct call *c, const char **out)
-{
-    return read_name(c, "provider", "_.+-", 64, false, out);
-}
-
-bool read_contract(struct call *c, const char **out)
-{
-    return read_name(c, "contract", "_.+-", 64, false, out);
+    const struct rows_parameter *p = rows_parameters;
+    while (strcmp(p->name, name) != 0)
+        p++;
+    return read_name(c, name, p->more, p->max, required, out);
 }
 
 bool read_machine(struct call *c, const char **out)
@@ -91,7 +80,7 @@ bool read_branch(struct call *c, const char **out)
         return false;
     }
     if (is_main)
-        *out = c->main_branch;
+        *out = c->site.main_branch;
     return true;
 }
 

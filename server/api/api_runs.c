@@ -131,34 +131,28 @@ struct runs_wanted {
 };
 
 /* CSV and Markdown are as the reports of `gate run` have them. */
-static void put_parsed(struct runs_wanted *w, const char *text, size_t len)
-{
-    struct buf *out = w->call->emit.out;
-    struct document document;
-    w->status =
-        document_parse("the stored document", 1, text, len, GATE_IO, &document, &w->call->err);
-    if (w->status)
-        return;
-    if (w->case_id)
-        document_keep_case(&document, w->case_id);
-    if (w->brief)
-        write_brief(&document, &w->call->emit);
-    else if (w->format == REPORT_JSON)
-        document_write(&document, out);
-    else
-        report_write(&document, w->format, &(struct report_style){.link = w->call->public_url},
-                     out);
-    document_release(&document);
-}
-
 static bool document_row(void *context, const char *text, size_t len)
 {
     struct runs_wanted *w = context;
+    struct call *c = w->call;
+    struct document document;
     if (w->format == REPORT_CSV)
-        w->call->reply->type = "text/csv; charset=utf-8; header=present";
+        c->reply->type = "text/csv; charset=utf-8; header=present";
     else if (w->format == REPORT_MARKDOWN)
-        w->call->reply->type = "text/markdown; charset=utf-8";
-    put_parsed(w, text, len);
+        c->reply->type = "text/markdown; charset=utf-8";
+    w->status = document_parse("the stored document", 1, text, len, GATE_IO, &document, &c->err);
+    if (w->status)
+        return true;
+    if (w->case_id)
+        document_keep_case(&document, w->case_id);
+    if (w->brief)
+        write_brief(&document, &c->emit);
+    else if (w->format == REPORT_JSON)
+        document_write(&document, c->emit.out);
+    else
+        report_write(&document, w->format, &(struct report_style){.link = c->site.public_url},
+                     c->emit.out);
+    document_release(&document);
     return true;
 }
 
@@ -169,7 +163,8 @@ enum gate_status get_document(struct call *c)
                                                  REPORT_JSON};
     int format;
     struct runs_wanted wanted = {.call = c};
-    if (!read_word(c, "format", names, 4, 0, &format) || !read_case(c, false, &wanted.case_id))
+    if (!read_word(c, "format", names, 4, 0, &format) ||
+        !read_parameter(c, "case", false, &wanted.case_id))
         return GATE_OK;
     wanted.format = formats[format];
     wanted.brief = format == 3;

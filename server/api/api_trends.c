@@ -157,7 +157,7 @@ static enum gate_status put_context(struct call *c, const struct store_trend_que
     const struct rows_value values[] = {{"case", q->case_id},
                                         {"device", q->device_model},
                                         {"branch", request_parameter(c->request, "branch")},
-                                        {"main_branch", c->main_branch},
+                                        {"main_branch", c->site.main_branch},
                                         {NULL, NULL}};
     return rows_select(c, "trend_context.sql", values, rows_put_json, &c->emit);
 }
@@ -202,7 +202,7 @@ static bool read_columns(struct trend *t)
         /* A level of the chain needs the whole of it. */
         if (t->is_shown[i] && column->is_extra && strcmp(column->name, "subject") != 0 &&
             strcmp(column->name, "author") != 0)
-            t->query.main_branch = c->main_branch;
+            t->query.main_branch = c->site.main_branch;
     }
     return true;
 }
@@ -249,9 +249,10 @@ static bool read_query(struct trend *t)
     *q = (struct store_trend_query){.after = request_parameter(c->request, "after")};
     const char *points = request_parameter(c->request, "points");
     const char *limit = request_parameter(c->request, "limit");
-    if (!read_case(c, true, &q->case_id) || !read_device(c, true, &q->device_model) ||
-        !read_provider(c, &q->provider) || !read_contract(c, &q->contract) ||
-        !read_branch(c, &q->branch) ||
+    if (!read_parameter(c, "case", true, &q->case_id) ||
+        !read_parameter(c, "device", true, &q->device_model) ||
+        !read_parameter(c, "provider", false, &q->provider) ||
+        !read_parameter(c, "contract", false, &q->contract) || !read_branch(c, &q->branch) ||
         !read_number(c, "from", 0, 0, STORE_TREND_END, &q->from_ms) ||
         !read_number(c, "to", STORE_TREND_END, 0, STORE_TREND_END, &q->to_ms) ||
         !read_word(c, "order", orders, 2, 0, &order) || !read_number(c, "raw", 0, 0, 1, &raw) ||

@@ -370,21 +370,16 @@ static bool hash_is(int fd, const char *name)
     return n == 0 && has_the_hash(&p);
 }
 
-static bool is_seen(struct artifacts *a, const struct seen *now)
-{
-    pthread_mutex_lock(&a->mutex);
-    bool known = same(slot_of(a, now->name), now);
-    pthread_mutex_unlock(&a->mutex);
-    return known;
-}
-
 /* Are its bytes what its name says, now or when it was last looked at? */
 static bool is_whole(struct artifacts *a, int fd, const char *name)
 {
     struct seen now;
     if (!describe(fd, name, &now))
         return false;
-    if (is_seen(a, &now))
+    pthread_mutex_lock(&a->mutex);
+    bool is_seen = same(slot_of(a, name), &now);
+    pthread_mutex_unlock(&a->mutex);
+    if (is_seen)
         return true;
     if (!hash_is(fd, name))
         return false;

@@ -51,13 +51,6 @@ static void read_color(const char *verdict, char color[COLOR_SIZE])
     }
 }
 
-static void show_verdict(struct badge *b, const char *verdict, const char *more)
-{
-    const char *word = !strcmp(verdict, "no-verdict") ? "no verdict" : verdict;
-    snprintf(b->message, sizeof b->message, "%.15s%.48s", word, more);
-    read_color(verdict, b->color); /* else as what has no verdict */
-}
-
 struct badge_facts {
     char verdict[16]; /* of the newest run; "": there is none */
     double p50_ns;    /* of a case; 0: not timed */
@@ -101,7 +94,9 @@ static enum gate_status ask(struct call *c, const struct badge_path *path, struc
         units_duration(facts.p50_ns, more + 2);
     else
         more[0] = '\0';
-    show_verdict(b, facts.verdict, more);
+    snprintf(b->message, sizeof b->message, "%.15s%.48s",
+             !strcmp(facts.verdict, "no-verdict") ? "no verdict" : facts.verdict, more);
+    read_color(facts.verdict, b->color); /* else as what has no verdict */
     return GATE_OK;
 }
 
@@ -151,15 +146,13 @@ static void put_svg(struct buf *out, const struct badge *b)
 
 static void put_json(struct buf *out, const struct badge *b)
 {
-    struct emit e;
-    emit_init(&e, out);
+    struct emit e = {.out = out};
     emit_open(&e, '{');
     emit_integer_member(&e, "schemaVersion", 1);
     emit_string_member(&e, "label", b->label);
     emit_string_member(&e, "message", b->message);
     emit_string_member(&e, "color", b->color);
     emit_close(&e, '}');
-    emit_release(&e);
     buf_putc(out, '\n');
 }
 

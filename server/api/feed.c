@@ -154,9 +154,10 @@ enum gate_status get_feed(struct call *c)
 {
     const char *device, *case_id;
     struct buf entries;
-    struct feed f = {
-        .out = &c->reply->body, .entries = &entries, .base = c->public_url ? c->public_url : "./"};
-    if (!read_device(c, false, &device) || !read_case(c, false, &case_id))
+    struct feed f = {.out = &c->reply->body,
+                     .entries = &entries,
+                     .base = c->site.public_url ? c->site.public_url : "./"};
+    if (!read_parameter(c, "device", false, &device) || !read_parameter(c, "case", false, &case_id))
         return GATE_OK;
     const struct rows_value values[] = {
         {"device", device}, {"case", case_id}, {"groups", "0"}, {"limit", ENTRIES}, {NULL, NULL}};

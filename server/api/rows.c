@@ -122,9 +122,9 @@ static void give_value(void *context, const char *name, struct store_cell *value
     else if (r->query && !strncmp(name, "after", 5))
         *value = r->after[(name[5] - '1') % ROWS_MAX_KEYS];
     else if (!strcmp(name, "main_branch"))
-        *value = text_cell(r->call->main_branch);
+        *value = text_cell(r->call->site.main_branch);
     else if (!strcmp(name, "commit_url"))
-        *value = text_cell(r->call->commit_url);
+        *value = text_cell(r->call->site.commit_url);
     for (size_t i = 0; r->query && i < r->query->n_parameters; i++) {
         if (!strcmp(r->query->parameters[i]->name, name))
             *value = text_cell(r->values[i]);
@@ -335,20 +335,6 @@ bool rows_read_columns(struct call *c, const struct rows_query *query)
     return true;
 }
 
-/* NULL: the error says why. */
-static struct rows *open_rows(struct call *c, const char *file, const struct rows_value *given)
-{
-    struct rows *r = calloc(1, sizeof *r);
-    if (r && (r->query = rows_query(file))) {
-        r->call = c;
-        r->given = given;
-        return r;
-    }
-    free(r);
-    gate_fail(&c->err, GATE_INTERNAL, "the list '%s' cannot be read", file);
-    return NULL;
-}
-
 static enum gate_status put_list(struct rows *r, rows_more_fn more, void *context)
 {
     static const struct store_cell none[ROWS_MAX_COLUMNS];
@@ -373,14 +359,11 @@ static enum gate_status put_list(struct rows *r, rows_more_fn more, void *contex
 enum gate_status rows_list(struct call *c, const char *file, const struct rows_value *values,
                            rows_more_fn more, void *context)
 {
-    enum gate_status status = GATE_OK;
-    struct rows *r = open_rows(c, file, values);
-    if (!r)
-        return GATE_INTERNAL;
-    if (rows_read_format(c) && rows_read_columns(c, r->query) && read_values(r))
-        status = put_list(r, more, context);
-    free(r);
-    return status;
+    struct rows r = {.call = c, .query = rows_query(file), .given = values};
+    if (!r.query)
+        return gate_fail(&c->err, GATE_INTERNAL, "the list '%s' cannot be read", file);
+    bool good = rows_read_format(c) && rows_read_columns(c, r.query) && read_values(&r);
+    return good ? put_list(&r, more, context) : GATE_OK;
 }
 
 enum gate_status rows_get(struct call *c)
@@ -414,7 +397,8 @@ bool rows_put_json(void *emit, const struct store_row *row)
 }
 
 struct put_call {
-    struct rows *rows;
+    struct emit *emit;
+    const struct rows_query *query;
     bool are_members;
     int n;
 };
@@ -422,24 +406,22 @@ struct put_call {
 static bool put_object(void *context, const struct store_row *row)
 {
     struct put_call *p = context;
-    struct emit *e = &p->rows->call->emit;
     p->n++;
     if (!p->are_members)
-        emit_row_begin(e);
-    put_cells(e, p->rows->query->columns, p->rows->query->n_columns, row->cells, NULL);
+        emit_row_begin(p->emit);
+    put_cells(p->emit, p->query->columns, p->query->n_columns, row->cells, NULL);
     if (!p->are_members)
-        emit_row_end(e);
+        emit_row_end(p->emit);
     return !p->are_members;
 }
 
 enum gate_status rows_put(struct call *c, const char *file, const struct rows_value *values,
                           bool are_members, int *n)
 {
-    struct put_call p = {.rows = open_rows(c, file, values), .are_members = are_members};
-    if (!p.rows)
-        return GATE_INTERNAL;
+    struct put_call p = {&c->emit, rows_query(file), are_members, 0};
+    if (!p.query)
+        return gate_fail(&c->err, GATE_INTERNAL, "the list '%s' cannot be read", file);
     enum gate_status status = rows_select(c, file, values, put_object, &p);
-    free(p.rows);
     if (n)
         *n = p.n;
     return status;

@@ -36,6 +36,8 @@ static bool read_search(struct call *c, const char **out)
 const struct rows_parameter rows_parameters[] = {
     {.name = "device", .more = "_.+-", .max = 64, .doc = "only this device model"},
     {.name = "case", .more = "_./+-", .max = 160, .doc = "only this case"},
+    {.name = "provider", .more = "_.+-", .max = 64, .doc = "only this provider"},
+    {.name = "contract", .more = "_.+-", .max = 64, .doc = "only this contract"},
     {.name = "op", .more = "_.-", .max = 64, .doc = "only cases of this op"},
     {.name = "dtype", .more = "_", .max = 64, .doc = "only cases of this dtype"},
     {.name = "run", .more = "-", .max = 36, .doc = "only this run, by its whole uuid"},

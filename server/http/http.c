@@ -48,10 +48,7 @@ static enum gate_status open_stores(struct http *h, struct gate_error *err)
 {
     h->n_stores = count_stores();
     for (; h->n_free < h->n_stores; h->n_free++) {
-        enum gate_status status =
-            store_open(h->options.db, STORE_READ_ONLY, &h->stores[h->n_free], err);
-        if (status)
-            return status;
+        TRY(store_open(h->options.db, STORE_READ_ONLY, &h->stores[h->n_free], err));
         store_cache_pages(h->stores[h->n_free], PAGE_BYTES / h->n_stores);
     }
     return GATE_OK;
@@ -74,8 +71,8 @@ static enum gate_status read_tls(struct http *h, struct gate_error *err)
         return GATE_OK;
     if (MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
         return gate_fail(err, GATE_USAGE, "this libmicrohttpd was built without TLS");
-    enum gate_status status = read_pem(h->options.tls_cert, &h->tls_cert, err);
-    return !status ? read_pem(h->options.tls_key, &h->tls_key, err) : status;
+    TRY(read_pem(h->options.tls_cert, &h->tls_cert, err));
+    return read_pem(h->options.tls_key, &h->tls_key, err);
 }
 
 /* Nobody new while it stops; the socket itself may be systemd's, and stays open. */
@@ -124,9 +121,7 @@ static enum gate_status make_speaker(struct http *h, struct gate_error *err)
 {
     char program[65];
     struct buf text;
-    enum gate_status status = file_sha256("/proc/self/exe", program, err);
-    if (status)
-        return status;
+    TRY(file_sha256("/proc/self/exe", program, err));
     buf_init(&text, (size_t)4 << 20); /* more than an argument may have */
     buf_printf(&text, "%s\n%s\n%s\n%s\n", program, h->options.main_branch,
                h->options.commit_url ? h->options.commit_url : "",
@@ -135,9 +130,17 @@ static enum gate_status make_speaker(struct http *h, struct gate_error *err)
     return h->speaker ? GATE_OK : gate_fail(err, GATE_INTERNAL, "out of memory");
 }
 
-static enum gate_status open_background(struct http *h, struct gate_error *err)
+/* The writer comes first: it makes the file that the others read. */
+static enum gate_status open_parts(struct http *h, struct gate_error *err)
 {
-    struct background_options options = {
+    TRY(assets_open(h->options.web_root, &h->assets, err));
+    TRY(make_speaker(h, err));
+    TRY(read_tls(h, err));
+    TRY(writer_open(h->options.db, &h->writer, err));
+    TRY(open_stores(h, err));
+    TRY(artifacts_open(h->options.artifacts, &h->artifacts, err));
+    artifacts_clean(h->artifacts);
+    const struct background_options background = {
         .db = h->options.db,
         .main_branch = h->options.main_branch,
         .keep_samples_ms = h->options.keep_samples_ms,
@@ -145,26 +148,7 @@ static enum gate_status open_background(struct http *h, struct gate_error *err)
         .webhook_secret = h->options.webhook_secret,
         .writer = h->writer,
     };
-    return background_open(&options, &h->background, err);
-}
-
-/* The writer comes first: it makes the file that the others read. */
-static enum gate_status open_parts(struct http *h, struct gate_error *err)
-{
-    enum gate_status status = assets_open(h->options.web_root, &h->assets, err);
-    if (!status)
-        status = make_speaker(h, err);
-    if (!status)
-        status = read_tls(h, err);
-    if (!status)
-        status = writer_open(h->options.db, &h->writer, err);
-    if (!status)
-        status = open_stores(h, err);
-    if (!status)
-        status = artifacts_open(h->options.artifacts, &h->artifacts, err);
-    if (!status)
-        artifacts_clean(h->artifacts);
-    return !status ? open_background(h, err) : status;
+    return background_open(&background, &h->background, err);
 }
 
 enum gate_status http_start(const struct http_options *options, struct http **out,
@@ -202,8 +186,9 @@ enum gate_status http_watch(struct http *h, struct gate_error *err)
  * libmicrohttpd drops who is silent, but not who sends a byte now and then. A socket that is shut
  * down looks to it as if the client had gone. The list's lock keeps the sockets open.
  */
-static void shut_late(struct http *h, int64_t now_ms)
+void http_tick(struct http *h)
 {
+    int64_t now_ms = http_now_ms();
     pthread_mutex_lock(&h->mutex);
     for (struct peer *p = h->peers; p; p = p->next) {
         int64_t deadline_ms = atomic_load_explicit(&p->deadline_ms, memory_order_relaxed);
@@ -214,11 +199,6 @@ static void shut_late(struct http *h, int64_t now_ms)
         metrics_add(METRIC_DEADLINES, 1);
     }
     pthread_mutex_unlock(&h->mutex);
-}
-
-void http_tick(struct http *h)
-{
-    shut_late(h, http_now_ms());
 }
 
 /* ---- stop ---- */

@@ -129,14 +129,6 @@ static bool refuse_token(struct peer *p, unsigned status, const char *why)
     return true;
 }
 
-/* What is asked with a token is of the token's share. */
-static void take_share_of_token(struct peer *p)
-{
-    pthread_mutex_lock(&p->http->mutex);
-    p->share = ~strtoull(p->who.id, NULL, 16);
-    pthread_mutex_unlock(&p->http->mutex);
-}
-
 /* Who sends this? `required`: somebody must; else another scheme than ours is a proxy's matter. */
 static bool identify(struct peer *p, bool required)
 {
@@ -151,7 +143,9 @@ static bool identify(struct peer *p, bool required)
     case AUTH_GOOD:
         if (p->who.touch)
             background_touch(p->http->background, p->who.id);
-        take_share_of_token(p);
+        pthread_mutex_lock(&p->http->mutex);
+        p->share = ~strtoull(p->who.id, NULL, 16); /* of the token, no more of the address */
+        pthread_mutex_unlock(&p->http->mutex);
         return false;
     case AUTH_NONE:
         return refuse_token(p, 401, "This takes a token: Authorization: Bearer kg_....");

@@ -41,25 +41,21 @@ static bool is_text(const char *type)
                : !strcmp(type, "image/svg+xml");
 }
 
-static bool takes_deflate(const struct peer *p)
-{
-    const char *accept = p->headers.accept_encoding;
-    return accept && strstr(accept, "deflate") && !strstr(accept, "deflate;q=0");
-}
-
 /* Makes a long body short, for a client that takes that. */
 static void compress_body(struct peer *p)
 {
     struct reply *reply = &p->reply;
+    const char *accept = p->headers.accept_encoding;
     if (reply->document.run_id != 0) {
         reply->varies = true;
-        reply->deflated = takes_deflate(p);
+        reply->deflated = accept && strstr(accept, "deflate") && !strstr(accept, "deflate;q=0");
+        return;
     }
-    if (reply->document.run_id != 0 || reply->constant || reply->file_fd >= 0 || reply->gzipped ||
-        reply->status == 304 || reply->body.len < GZIP_FROM || !is_text(reply->type))
+    if (reply->constant || reply->file_fd >= 0 || reply->gzipped || reply->status == 304 ||
+        reply->body.len < GZIP_FROM || !is_text(reply->type))
         return;
     reply->varies = true;
-    if (!accepts_gzip(p->headers.accept_encoding))
+    if (!accepts_gzip(accept))
         return;
     struct buf small;
     buf_init(&small, REPLY_MAX_BODY);

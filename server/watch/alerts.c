@@ -93,18 +93,15 @@ static enum gate_status read_results(struct look *l)
     struct results_reader r = {.results = &l->results};
     struct results *results = r.results;
     struct watch_key from = {-1, 0, 0};
-    enum gate_status status = GATE_OK;
     results->n = 0;
     if (l->item->series.provider[0] != '\0')
-        status = store_watch_points(l->store, l->item, MAX_READ, timed_row, &r, l->err);
+        TRY(store_watch_points(l->store, l->item, MAX_READ, timed_row, &r, l->err));
     results->is_cut = r.n_rows == MAX_READ;
     if (is_enough(&r) || results->is_cut)
         from = results->run[results->n - 1].key;
-    if (!status)
-        status =
-            store_watch_wrong(l->store, l->item, from, EPISODES_WINDOW, wrong_row, results, l->err);
+    TRY(store_watch_wrong(l->store, l->item, from, EPISODES_WINDOW, wrong_row, results, l->err));
     results_arrange(results);
-    return status;
+    return GATE_OK;
 }
 
 /* ---- what a look does to an alert ---- */
@@ -254,12 +251,6 @@ static bool is_level_back(const struct look *l, const struct alert_row *alert, i
     return is_back;
 }
 
-static bool is_level_there(const struct look *l, const struct alert_row *alert)
-{
-    struct watch_key since;
-    return episodes_share(&l->episodes, key_of(alert), &since) >= SHARE_THERE;
-}
-
 /*
  * Did a run come late, or once more, among the values that an alert rests on? Then history is
  * another one, and the alert follows it.
@@ -281,11 +272,14 @@ static enum gate_status follow(const struct look *l, struct alert_row *alert,
     bool was_ended = alert->end_run_id != 0, at_once = e->confirmed || is_rewritten(l, alert);
     bool is_fixed = alert->state == ALERT_FIXED && alert->by_server;
     int64_t end_run_id = run_at(l, e->end);
+    struct watch_key since;
     if (end_run_id != 0 && (look_is_open(alert) || (is_fixed && !was_ended)) &&
         may_end(l, alert, end_run_id) &&
         (at_once || !alert->was_reopened || is_level_back(l, alert, &end_run_id)))
         return end(l, alert, end_run_id);
-    if (end_run_id == 0 && is_fixed && (at_once || !was_ended || is_level_there(l, alert)))
+    if (end_run_id == 0 && is_fixed &&
+        (at_once || !was_ended ||
+         episodes_share(&l->episodes, key_of(alert), &since) >= SHARE_THERE))
         return look_step(l, alert, ALERT_NEW, 0,
                          was_ended ? "the level did not return after all"
                                    : "later runs bear it out again");
@@ -400,23 +394,21 @@ static enum gate_status apply_episodes(struct look *l)
 {
     size_t alert_of[EPISODES_MAX], n_known = l->n_alerts;
     bool taken[LOOK_ALERTS] = {false};
-    enum gate_status status = GATE_OK;
     match(l, alert_of, taken);
-    for (size_t i = 0; i < n_known && !status; i++) {
+    for (size_t i = 0; i < n_known; i++) {
         if (!taken[i])
-            status = leave(l, &l->alerts[i]);
+            TRY(leave(l, &l->alerts[i]));
     }
-    for (size_t i = 0; i < l->episodes.n && !status; i++) {
+    for (size_t i = 0; i < l->episodes.n; i++) {
         const struct episode *e = &l->episodes.found[i];
         if (alert_of[i] == NONE) {
-            status = raise(l, e);
+            TRY(raise(l, e));
             continue;
         }
-        status = follow(l, &l->alerts[alert_of[i]], e);
-        if (!status)
-            status = move(l, &l->alerts[alert_of[i]], e);
+        TRY(follow(l, &l->alerts[alert_of[i]], e));
+        TRY(move(l, &l->alerts[alert_of[i]], e));
     }
-    return status;
+    return GATE_OK;
 }
 
 /* ---- what the baseline took is nothing to look into any more ---- */
@@ -464,31 +456,23 @@ static enum gate_status accept_if_taken(const struct look *l, struct alert_row *
     return look_step(l, alert, ALERT_ACCEPTED, 0, reason);
 }
 
-static enum gate_status apply_accepts(struct look *l)
-{
-    enum gate_status status = GATE_OK;
-    for (size_t i = 0; i < l->n_alerts && !status; i++)
-        status = accept_if_taken(l, &l->alerts[i]);
-    return status;
-}
-
 /* ---- a look ---- */
 
 static enum gate_status look_at(struct look *l)
 {
     const struct watch_item *item = l->item;
-    enum gate_status status = read_results(l);
+    TRY(read_results(l));
     /* A run that came so late that it lies before all that is read changes nothing. */
-    if (status || !look_point(l))
-        return status;
-    status = store_track_alerts(l->store, item->track_id, &item->series, item->epoch, l->alerts,
-                                LOOK_ALERTS, &l->n_alerts, l->err);
+    if (!look_point(l))
+        return GATE_OK;
+    TRY(store_track_alerts(l->store, item->track_id, &item->series, item->epoch, l->alerts,
+                           LOOK_ALERTS, &l->n_alerts, l->err));
     episodes_find(&l->results, &l->episodes);
-    if (!status)
-        status = apply_episodes(l);
-    if (!status)
-        status = look_at_error(l);
-    return !status ? apply_accepts(l) : status;
+    TRY(apply_episodes(l));
+    TRY(look_at_error(l));
+    for (size_t i = 0; i < l->n_alerts; i++)
+        TRY(accept_if_taken(l, &l->alerts[i]));
+    return GATE_OK;
 }
 
 /* ---- all that waits ---- */

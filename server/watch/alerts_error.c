@@ -145,27 +145,18 @@ static enum gate_status raise_error(const struct look *l, const struct error_rul
                              l->err);
 }
 
-/* It returned, as far as the newest point tells. */
-static bool is_usual_again(const struct look *l, const struct alert_row *alert)
-{
-    const struct error_rule *rule = rule_of(alert);
-    double now = error_of(rule, newest(l));
-    return now >= 0 && now <= rule->jump * alert->before;
-}
-
 enum gate_status look_at_error(struct look *l)
 {
+    const struct error_rule *const rules[] = {&by_vendor, &by_reference};
     struct alert_row *open = open_error(l);
     double usual;
     if (newest(l)->key.run_id != l->item->run_id)
         return GATE_OK;
-    if (open && is_usual_again(l, open))
+    if (open && error_of(rule_of(open), newest(l)) <= rule_of(open)->jump * open->before)
         return look_step(l, open, ALERT_FIXED, 0, "the error returned to its usual size");
-    if (open)
-        return GATE_OK;
-    if (has_jumped(l, &by_vendor, &usual) && !is_dealt_with(l, &by_vendor))
-        return raise_error(l, &by_vendor, usual);
-    if (has_jumped(l, &by_reference, &usual) && !is_dealt_with(l, &by_reference))
-        return raise_error(l, &by_reference, usual);
+    for (size_t i = 0; i < 2 && !open; i++) {
+        if (has_jumped(l, rules[i], &usual) && !is_dealt_with(l, rules[i]))
+            return raise_error(l, rules[i], usual);
+    }
     return GATE_OK;
 }

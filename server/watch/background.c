@@ -138,15 +138,13 @@ static void thin_samples(struct background *b, struct store *s, bool *more)
 static enum gate_status do_slice(struct background *b, struct store *s, bool *more,
                                  struct gate_error *err)
 {
-    bool was_failing = writer_is_failing(b->options.writer);
-    enum gate_status status = was_failing ? store_probe(s, err) : GATE_OK;
-    if (!status)
-        status = write_tokens(b, s, err);
-    if (!status)
-        status = alerts_look(s, b->options.main_branch, SLICE_MS, more, err);
-    if (!status && !*more)
+    if (writer_is_failing(b->options.writer))
+        TRY(store_probe(s, err));
+    TRY(write_tokens(b, s, err));
+    TRY(alerts_look(s, b->options.main_branch, SLICE_MS, more, err));
+    if (!*more)
         thin_samples(b, s, more);
-    return status;
+    return GATE_OK;
 }
 
 static bool do_turn(struct background *b)
@@ -187,18 +185,6 @@ static void *run(void *context)
 
 /* ---- life ---- */
 
-static enum gate_status open_webhook(struct background *b, struct gate_error *err)
-{
-    struct webhook_options options = {
-        .url = b->options.webhook,
-        .secret_file = b->options.webhook_secret,
-        .main_branch = b->options.main_branch,
-        .reader = b->reader,
-        .writer = b->options.writer,
-    };
-    return options.url ? webhook_open(&options, &b->webhook, err) : GATE_OK;
-}
-
 enum gate_status background_open(const struct background_options *options, struct background **out,
                                  struct gate_error *err)
 {
@@ -211,8 +197,8 @@ enum gate_status background_open(const struct background_options *options, struc
     pthread_mutex_init(&b->mutex, NULL);
     monotonic_cond_init(&b->changed);
     enum gate_status status = store_open(options->db, STORE_READ_ONLY, &b->reader, err);
-    if (!status)
-        status = open_webhook(b, err);
+    if (!status && options->webhook)
+        status = webhook_open(options, b->reader, &b->webhook, err);
     if (status)
         background_close(b);
     else

@@ -2,6 +2,7 @@
 /* webhook.c: see webhook.h. */
 #include "server/watch/webhook.h"
 
+#include <sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +12,11 @@
 #include "server/api/rows.h"
 #include "gate/base/clock.h"
 #include "gate/base/file.h"
-#include "server/watch/hmac.h"
 #include "gate/tracker/tracker.h"
 #include "server/ops/log.h"
 
+#define HMAC_BYTES SHA256_DIGEST_LENGTH
+#define BLOCK SHA256_BLOCK_LENGTH
 #define SECRET_MIN 16
 #define SECRET_MAX 4096
 #define POLL_MS 1000         /* between looks for new steps */
@@ -206,6 +208,42 @@ static enum gate_status make_body(struct webhook *w, struct next *n, struct gate
     return status;
 }
 
+/* ---- HMAC-SHA256 (RFC 2104) ---- */
+
+static void digest(const uint8_t pad[BLOCK], const void *text, size_t len, uint8_t out[HMAC_BYTES])
+{
+    SHA2_CTX context;
+    SHA256Init(&context);
+    SHA256Update(&context, pad, BLOCK);
+    SHA256Update(&context, text, len);
+    SHA256Final(out, &context);
+    explicit_bzero(&context, sizeof context);
+}
+
+static void hmac_sha256(const void *key, size_t key_len, const void *text, size_t len,
+                        uint8_t out[HMAC_BYTES])
+{
+    uint8_t inner[BLOCK] = {0}, outer[BLOCK];
+    if (key_len <= BLOCK) {
+        memcpy(inner, key, key_len);
+    } else {
+        SHA2_CTX context;
+        SHA256Init(&context);
+        SHA256Update(&context, key, key_len);
+        SHA256Final(inner, &context);
+    }
+    for (size_t i = 0; i < BLOCK; i++) {
+        outer[i] = inner[i] ^ 0x5c;
+        inner[i] ^= 0x36;
+    }
+    digest(inner, text, len, out);
+    uint8_t first[HMAC_BYTES];
+    memcpy(first, out, HMAC_BYTES);
+    digest(outer, first, HMAC_BYTES, out);
+    explicit_bzero(inner, sizeof inner);
+    explicit_bzero(outer, sizeof outer);
+}
+
 static void put_hex(char *out, const uint8_t *bytes, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -383,27 +421,25 @@ static enum gate_status read_address(struct webhook *w, const char *text, struct
     return remote_take_url(address, &w->remote, err);
 }
 
-static enum gate_status prepare(struct webhook *w, const struct webhook_options *o,
+static enum gate_status prepare(struct webhook *w, const struct background_options *o,
                                 struct gate_error *err)
 {
     char version[32];
-    enum gate_status status = read_address(w, o->url, err);
-    if (!status)
-        status = read_secret(o->secret_file, &w->secret, err);
-    if (!status)
-        status = http_client_version(version, err);
+    TRY(read_address(w, o->webhook, err));
+    TRY(read_secret(o->webhook_secret, &w->secret, err));
+    TRY(http_client_version(version, err));
     name_target(w);
-    return !status ? find_mark(w, err) : status;
+    return find_mark(w, err);
 }
 
-enum gate_status webhook_open(const struct webhook_options *options, struct webhook **out,
-                              struct gate_error *err)
+enum gate_status webhook_open(const struct background_options *options, struct store *reader,
+                              struct webhook **out, struct gate_error *err)
 {
     struct webhook *w = calloc(1, sizeof *w);
     *out = NULL;
     if (!w)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    w->store = options->reader;
+    w->store = reader;
     w->writer = options->writer;
     w->main_branch = options->main_branch;
     w->told_run_id = -1;

@@ -19,25 +19,18 @@
 #ifndef SERVER_WATCH_WEBHOOK_H
 #define SERVER_WATCH_WEBHOOK_H
 
-#include "gate/base/error.h"
-#include "server/writer/writer.h"
+#include "server/watch/background.h"
 
 struct webhook;
 
-struct webhook_options {
-    const char *url;         /* https://HOST[:PORT][/PATH][?QUERY], or http:// */
-    const char *secret_file; /* 16 to 4096 bytes; newlines at its end do not count */
-    const char *main_branch;
-    struct store *reader; /* outlives it, as does the writer */
-    struct writer *writer;
-};
-
 /*
+ * The address is https://HOST[:PORT][/PATH][?QUERY], or http://; the secret's file has 16 to 4096
+ * bytes, and newlines at its end do not count. `reader` outlives it, as the writer does.
  * GATE_USAGE: the address or the secret is none; GATE_ENVIRONMENT: there is no curl; GATE_IO:
  * a file cannot be read.
  */
-enum gate_status webhook_open(const struct webhook_options *options, struct webhook **out,
-                              struct gate_error *err);
+enum gate_status webhook_open(const struct background_options *options, struct store *reader,
+                              struct webhook **out, struct gate_error *err);
 void webhook_close(struct webhook *w); /* NULL is fine */
 
 /* Delivers some of the steps that wait; returns after how many ms it is to be called again. */

@@ -21,6 +21,7 @@ from harness import PATIENCE, SERVER, Server
 from test_alerts import FLAT, STEP
 
 SECRET = b"a secret of the right length"
+LONG_SECRET = b"and one that is hashed first, as it has more bytes than a block of SHA-256 has"
 
 
 class Receiver:
@@ -151,13 +152,17 @@ class Webhook(Hooked):
         listed = self.server.json(f"/api/v1/alerts/{number}")
         self.assertEqual(set(bodies[2]["alert"]), set(listed) - {"log"})
         self.assertEqual(bodies[2]["alert"]["case"], STEP)
-        for _, headers, body in told:
-            stamp = headers["X-Gate-Timestamp"]
-            self.assertLess(abs(time.time() - int(stamp)), PATIENCE)
-            mac = hmac.new(SECRET, stamp.encode() + b"." + body, hashlib.sha256).hexdigest()
-            self.assertEqual(headers["X-Gate-Signature"], f"sha256={mac}")
+        self.assert_signed(told, SECRET)
+        for _, headers, _ in told:
+            self.assertLess(abs(time.time() - int(headers["X-Gate-Timestamp"])), PATIENCE)
             self.assertEqual(headers["Content-Type"], "application/json")
             self.assertNotIn("Authorization", headers)
+
+    def assert_signed(self, told, secret):
+        for _, headers, body in told:
+            text = headers["X-Gate-Timestamp"].encode() + b"." + body
+            mac = hmac.new(secret, text, hashlib.sha256).hexdigest()
+            self.assertEqual(headers["X-Gate-Signature"], f"sha256={mac}")
 
     def test_what_the_watch_finds_is_told(self):
         receiver = self.receiver()
@@ -173,6 +178,8 @@ class Webhook(Hooked):
     def test_failures_are_tried_again(self):
         receiver = self.receiver([(500, {}), (None, {}), (429, {"Retry-After": "1"}), (404, {})])
         number = self.new_alert()
+        with open(self.secret, "wb") as file:
+            file.write(LONG_SECRET)
         with self.hooked(receiver) as server:
             self.step(number, "acknowledged", server=server)
             self.step(number, "fixed", server=server)
@@ -183,7 +190,8 @@ class Webhook(Hooked):
                          ["acknowledged", "fixed"])
         self.assertEqual([s for s, _, _ in receiver.seen], [500, None, 429, 404, 204, 204])
         self.assertIn("webhook: ", server.log)
-        self.assertNotIn(SECRET.decode(), server.log)
+        self.assertNotIn(LONG_SECRET.decode(), server.log)
+        self.assert_signed(told, LONG_SECRET)
 
     def test_an_address_may_have_a_query_that_no_log_has(self):
         query = "?api-version=2016-06-01&sp=%2Ftriggers%2Frun&sv=1.0&sig=Z3-key_of.it~1"
