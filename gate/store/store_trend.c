@@ -238,10 +238,12 @@ static int compare_series(const void *a, const void *b)
  * the case's own rows, of arm 0, have ratios. */
 static const char *levels_of(const struct store_trend_query *query)
 {
-    static const char by_commit[] =
-        LEVELS(RATIO_OF, COMMIT_PLACE, "NOT INDEXED CROSS JOIN run r ON r.id = e.run_id",
-               "AND (" COMMIT_PLACE ") >= (?8, ?9) AND (" COMMIT_PLACE ") <= (?10, ?11) "
-               "ORDER BY " COMMIT_PLACE ", e.time_ms, e.run_id, e.arm");
+    static const char by_commit[] = LEVELS(
+        "iif(?7 IS NULL OR NOT e.paired, NULL, e.ratio), iif(?7 IS NULL, NULL, e.baseline_ms)",
+        COMMIT_PLACE, "NOT INDEXED CROSS JOIN run r ON r.id = e.run_id",
+        "AND (?8 IS NULL OR (" COMMIT_PLACE ") >= (?8, ?9))"
+        " AND (?10 IS NULL OR (" COMMIT_PLACE ") <= (?10, ?11)) "
+        "ORDER BY " COMMIT_PLACE ", e.time_ms, e.run_id, e.arm");
     static const char in_range[] = LEVELS(RATIO_OF, "0, 0", "NOT INDEXED", "");
     static const char whole[] = LEVELS(NO_RATIO, "0, 0", LOWEST, "");
     static const char chained[] = LEVELS(RATIO_OF, "0, 0", OF_BRANCH, "AND e.arm = 0 UNION ALL ")
@@ -297,8 +299,8 @@ static enum gate_status read_levels(struct store *s, const struct store_trend_qu
         cell_integer(out->track),      cell_integer(query->from_ms),
         cell_integer(query->to_ms),    cell_text(query->provider),
         cell_text(query->contract),    cell_text(query->branch),
-        cell_text(query->main_branch), cell_integer(from.id != 0 ? from.place_ms : INT64_MIN),
-        cell_integer(from.id),         cell_integer(to.id != 0 ? to.place_ms : INT64_MAX),
+        cell_text(query->main_branch), from.id != 0 ? cell_integer(from.place_ms) : cell_text(NULL),
+        cell_integer(from.id),         to.id != 0 ? cell_integer(to.place_ms) : cell_text(NULL),
         cell_integer(to.id),
     };
     struct query q = query_begin(s, levels_of(query), cells, query->by_commit ? 11 : 7);
