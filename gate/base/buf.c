@@ -89,27 +89,20 @@ void buf_putc(struct buf *b, char c)
     b->data[b->len] = '\0';
 }
 
-__attribute__((format(printf, 2, 0))) static void append_formatted(struct buf *b,
-                                                                   const char *format, va_list args)
-{
-    va_list again;
-    va_copy(again, args);
-    int n = vsnprintf(NULL, 0, format, args);
-    if (n < 0) {
-        b->failed = true;
-    } else if (n > 0 && reserve(b, (size_t)n)) {
-        vsnprintf(b->data + b->len, (size_t)n + 1, format, again);
-        b->len += (size_t)n;
-    }
-    va_end(again);
-}
-
 void buf_printf(struct buf *b, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    append_formatted(b, format, args);
+    int n = vsnprintf(NULL, 0, format, args);
     va_end(args);
+    if (n < 0) {
+        b->failed = true;
+    } else if (n > 0 && reserve(b, (size_t)n)) {
+        va_start(args, format);
+        vsnprintf(b->data + b->len, (size_t)n + 1, format, args);
+        va_end(args);
+        b->len += (size_t)n;
+    }
 }
 
 char *buf_detach(struct buf *b)

@@ -7,13 +7,17 @@
 #include <string.h>
 
 /* A text that does not fit ends in "..." and in a whole character. */
-__attribute__((format(printf, 3, 0))) static void
-set_error(struct gate_error *err, enum gate_status status, const char *format, va_list args)
+enum gate_status gate_fail(struct gate_error *err, enum gate_status status, const char *format, ...)
 {
     static const char dots[] = "...";
     /* A separate buffer, since the old message may be among the arguments. */
     char text[2 * sizeof(err->message)];
+    va_list args;
+    if (!err)
+        return status;
+    va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
     size_t len = strlen(text);
     if (len >= sizeof(err->message)) {
         len = sizeof(err->message) - sizeof(dots);
@@ -21,30 +25,21 @@ set_error(struct gate_error *err, enum gate_status status, const char *format, v
             len--;
         memcpy(text + len, dots, sizeof(dots));
     }
-    err->status = status;
-    err->busy = false;
+    *err = (struct gate_error){.status = status};
     memcpy(err->message, text, strlen(text) + 1);
-}
-
-enum gate_status gate_fail(struct gate_error *err, enum gate_status status, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    if (err)
-        set_error(err, status, format, args);
-    va_end(args);
     return status;
 }
 
 enum gate_status gate_fail_busy(struct gate_error *err, const char *format, ...)
 {
+    char text[2 * sizeof(err->message)];
     va_list args;
     va_start(args, format);
-    if (err) {
-        set_error(err, GATE_ENVIRONMENT, format, args);
-        err->busy = true;
-    }
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
+    gate_fail(err, GATE_ENVIRONMENT, "%s", text);
+    if (err)
+        err->busy = true;
     return GATE_ENVIRONMENT;
 }
 

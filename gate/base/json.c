@@ -47,19 +47,6 @@ static uint64_t special_bytes(uint64_t x)
     return (x | (x - each * 0x20) | (quote - each) | (backslash - each) | (delete - each)) & high;
 }
 
-bool json_is_plain(const char *s, size_t n)
-{
-    uint64_t word = 0, special = 0;
-    size_t i = 0;
-    for (; i + sizeof(word) <= n; i += sizeof(word)) {
-        memcpy(&word, s + i, sizeof(word));
-        special |= special_bytes(word);
-    }
-    memset(&word, 'x', sizeof(word));
-    memcpy(&word, s + i, n - i);
-    return (special | special_bytes(word)) == 0;
-}
-
 size_t json_plain_length(const char *s, size_t n)
 {
     uint64_t word, special;
@@ -70,6 +57,17 @@ size_t json_plain_length(const char *s, size_t n)
             return i + (size_t)__builtin_ctzll(special) / 8;
     }
     return n - n % sizeof(word);
+}
+
+bool json_is_plain(const char *s, size_t n)
+{
+    const size_t plain = json_plain_length(s, n);
+    uint64_t word = 0;
+    memset(&word, 'x', sizeof(word));
+    if (n - plain >= sizeof(word))
+        return false;
+    memcpy(&word, s + plain, n - plain);
+    return special_bytes(word) == 0;
 }
 
 void json_escape(const char *s, struct buf *out)

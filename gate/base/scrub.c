@@ -67,14 +67,6 @@ void scrub_environment(void)
     }
 }
 
-static bool is_volatile(const char *name)
-{
-    for (size_t i = 0; i < COUNT(volatile_names); i++)
-        if (!strcmp(name, volatile_names[i]))
-            return true;
-    return begins_with(name, volatile_prefixes, COUNT(volatile_prefixes));
-}
-
 static int by_text(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -89,7 +81,11 @@ void scrub_list(struct buf *out)
     for (size_t i = 0; i < n; i++) {
         char *name = xstrdup(environ[i]);
         name[strcspn(name, "=")] = '\0';
-        if (!is_secret(name) && !is_volatile(name))
+        bool left_out =
+            is_secret(name) || begins_with(name, volatile_prefixes, COUNT(volatile_prefixes));
+        for (size_t k = 0; k < COUNT(volatile_names); k++)
+            left_out |= !strcmp(name, volatile_names[k]);
+        if (!left_out)
             list[kept++] = environ[i];
         free(name);
     }

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 #define LIST_COLUMNS_MAX 16
 
 void list_open(struct list *l, const struct list_kind *kind, bool json)

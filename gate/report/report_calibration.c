@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define SHARES_MAX 16
 #define INCOMPLETE_MAX 20
@@ -40,7 +41,9 @@ int page_compare_calibrated(const void *a, const void *b)
 
 /* Of all cases. */
 struct shares {
-    double share[SHARES_MAX], red[SHARES_MAX], decisions[SHARES_MAX]; /* ascending */
+    struct {
+        double share, red, decisions;
+    } of[SHARES_MAX]; /* ascending */
     size_t n;
 };
 
@@ -48,21 +51,17 @@ struct shares {
 static void add_share(struct shares *s, const struct document_injected *injected)
 {
     size_t at = 0;
-    while (at < s->n && s->share[at] < injected->share)
+    while (at < s->n && s->of[at].share < injected->share)
         at++;
-    if (at == s->n || s->share[at] != injected->share) {
+    if (at == s->n || s->of[at].share != injected->share) {
         if (s->n == SHARES_MAX)
             return;
-        for (size_t i = s->n++; i > at; i--) {
-            s->share[i] = s->share[i - 1];
-            s->red[i] = s->red[i - 1];
-            s->decisions[i] = s->decisions[i - 1];
-        }
-        s->share[at] = injected->share;
-        s->red[at] = s->decisions[at] = 0;
+        memmove(&s->of[at + 1], &s->of[at], (s->n++ - at) * sizeof s->of[0]);
+        memset(&s->of[at], 0, sizeof s->of[0]);
+        s->of[at].share = injected->share;
     }
-    s->red[at] += (double)injected->red;
-    s->decisions[at] += (double)injected->decisions;
+    s->of[at].red += (double)injected->red;
+    s->of[at].decisions += (double)injected->decisions;
 }
 
 /* "unchanged" for 0, else "+2.5 %". */
@@ -100,7 +99,7 @@ static struct table *table_of(const struct page *p, const struct shares *s)
     struct buf id;
     buf_init(&id, 4096);
     for (size_t i = 0; i < s->n; i++)
-        columns[3 + i] = (struct table_column){share_name(s->share[i], names[i]), true, 0};
+        columns[3 + i] = (struct table_column){share_name(s->of[i].share, names[i]), true, 0};
     struct table *t = table_new(columns, 3 + s->n);
     if (t)
         table_markdown(t, 0, "case", true);
@@ -112,7 +111,7 @@ static struct table *table_of(const struct page *p, const struct shares *s)
         table_cell(t, TERM_PLAIN, one->mde >= 0 ? units_percent(one->mde, text) : "");
         table_cell(t, one->resolved ? TERM_GREEN : TERM_YELLOW, one->resolved ? "yes" : "no");
         for (size_t k = 0; k < s->n; k++) {
-            add_up(one, s->share[k], &red, &decisions);
+            add_up(one, s->of[k].share, &red, &decisions);
             table_cell(t, TERM_PLAIN, rate(red, decisions, text));
         }
     }
@@ -147,10 +146,10 @@ void page_calibration(const struct page *p)
                p->markdown ? "\n" : "calibration: ", n_resolved, n, n == 1 ? "" : "s",
                n == 1 ? "s" : "", 100 * p->d->policy.threshold);
     for (size_t i = 0; i < s.n; i++) {
-        buf_printf(p->out, "%s %s %s", i ? "," : "; red:", share_name(s.share[i], name),
-                   rate(s.red[i], s.decisions[i], text));
-        if (s.share[i] == 0)
-            buf_printf(p->out, " (%.0f of %.0f decisions)", s.red[i], s.decisions[i]);
+        buf_printf(p->out, "%s %s %s", i ? "," : "; red:", share_name(s.of[i].share, name),
+                   rate(s.of[i].red, s.of[i].decisions, text));
+        if (s.of[i].share == 0)
+            buf_printf(p->out, " (%.0f of %.0f decisions)", s.of[i].red, s.of[i].decisions);
     }
     buf_puts(p->out, p->markdown && made->n_incomplete ? "\n\nIncomplete:\n\n" : "\n");
     for (size_t i = 0; i < made->n_incomplete && i < INCOMPLETE_MAX; i++) {
