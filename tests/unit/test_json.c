@@ -77,6 +77,9 @@ TEST(refused)
         {"{\"a\":1,\"b\":2,\"a\":3}", "t:1:14: key that this object has already"},
         {"{\"a\":1,\n \"\\u0061\":3}", "t:2:2: key that this object has already"},
         {"{\"\":{\"x\":1,\"x\":2}}", "t:1:12: key that this object has already"},
+        {"{\"a\":1,\"b\":2,\"b\":3,\"a\":4}", "t:1:14: key that this object has already"},
+        {"{\"a\":{\"c\":0},\"b\":[{\"d\":0,\"d\":1}],\"a\":0}",
+         "t:1:26: key that this object has already"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         assert_refused(cases[i].text, strlen(cases[i].text), cases[i].message);
@@ -151,28 +154,6 @@ TEST(many_keys)
     buf_release(&b);
 }
 
-/* Few keys and many are looked at in different ways; the fault is the first key that comes again.
- */
-TEST(keys_that_come_again)
-{
-    for (int n = 1; n < 80; n++) {
-        for (int again = 0; again < n; again++) {
-            struct buf b;
-            char expected[100];
-            buf_init(&b, 1 << 16);
-            buf_putc(&b, '{');
-            for (int i = 0; i < n; i++)
-                buf_printf(&b, "\"k%d\":0,", i);
-            size_t at = b.len;
-            buf_printf(&b, "\"k%d\":0,\"k0\":0}", again);
-            snprintf(expected, sizeof(expected), "t:1:%zu: key that this object has already",
-                     at + 1);
-            assert_refused(b.data, b.len, expected);
-            buf_release(&b);
-        }
-    }
-}
-
 TEST(too_many_values)
 {
     struct buf b;
@@ -217,20 +198,8 @@ static void draw_number(uint64_t r, char *out, size_t size)
 /* Most are not read by strtod(), but are the same to the last bit. */
 TEST(numbers_are_strtods)
 {
-    static const char *const texts[] = {"0",
-                                        "-0",
-                                        "-0.0",
-                                        "0.1",
-                                        "0.3",
-                                        "1e22",
-                                        "1E-22",
-                                        "999999999999999",
-                                        "-1",
-                                        "1e-05",
-                                        "4.35",
-                                        "0.000000000000001",
-                                        "18446744073709551615",
-                                        "18446744073709551616"};
+    const char *texts = "0 -0 -0.0 0.1 0.3 1e22 1E-22 999999999999999 -1 1e-05 4.35 "
+                        "0.000000000000001 18446744073709551615 18446744073709551616 ";
     uint64_t r = 88172645463325252u;
     char text[64];
     for (unsigned i = 0; i < 400000; i++) {
@@ -238,8 +207,10 @@ TEST(numbers_are_strtods)
         r ^= r >> 7;
         r ^= r << 17;
         draw_number(r, text, sizeof(text));
-        if (i < sizeof(texts) / sizeof(texts[0]))
-            snprintf(text, sizeof(text), "%s", texts[i]);
+        if (*texts) {
+            snprintf(text, sizeof(text), "%.*s", (int)strcspn(texts, " "), texts);
+            texts += strlen(text) + 1;
+        }
         double value = json_read_number(text, strlen(text)), expected = strtod(text, NULL);
         if (memcmp(&value, &expected, sizeof(expected)) != 0)
             fail_msg("%s became %.17g", text, value);
