@@ -71,22 +71,18 @@ bool driver_symbol(void *library, const char *name, void *function)
     return symbol != NULL;
 }
 
-static bool load_functions(struct nvml *n)
-{
-    bool ok = true;
-#define NVML_LOAD(member, parameters, symbol) ok &= driver_symbol(n->library, #symbol, &n->member);
-    NVML_FUNCTIONS(NVML_LOAD)
-#undef NVML_LOAD
-    (void)driver_symbol(n->library, "nvmlDeviceGetPowerUsage", &n->power);
-    (void)driver_symbol(n->library, "nvmlDeviceGetTemperature", &n->temperature);
-    return ok;
-}
-
 struct nvml *nvml_open(const char *pci_bus_id)
 {
     struct nvml *n = xcalloc(1, sizeof *n);
     n->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (n->library && load_functions(n) && n->init() == NVML_SUCCESS) {
+    bool ok = n->library;
+#define NVML_LOAD(member, parameters, symbol)                                                      \
+    ok = ok && driver_symbol(n->library, #symbol, &n->member);
+    NVML_FUNCTIONS(NVML_LOAD)
+#undef NVML_LOAD
+    if (ok && n->init() == NVML_SUCCESS) {
+        (void)driver_symbol(n->library, "nvmlDeviceGetPowerUsage", &n->power);
+        (void)driver_symbol(n->library, "nvmlDeviceGetTemperature", &n->temperature);
         if (n->by_bus_id(pci_bus_id, &n->device) == NVML_SUCCESS)
             return n;
         n->shutdown();

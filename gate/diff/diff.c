@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/diff/diff.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,10 +23,7 @@ static const char *find_hash(const char *name)
 
 static bool is_hash(const char *at)
 {
-    size_t n = 0;
-    while (n < UNNAMED_HASH && isxdigit((unsigned char)at[n]))
-        n++;
-    return n == UNNAMED_HASH;
+    return strspn(at, "0123456789abcdefABCDEF") >= UNNAMED_HASH;
 }
 
 /* As strcmp(), but for what the path of the source makes of a name. */

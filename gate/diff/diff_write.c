@@ -18,32 +18,14 @@
 
 static const char *const changes[DIFF_CHANGES] = {"same", "changed", "added", "removed"};
 
-/* The figure of a side, or both where they differ: "128 -> 168". */
-struct diff_cell {
-    char text[64];
-    bool differs;
-};
-
-static void put_figure(const struct diff_side *s, enum resource r, char *out, size_t size)
+/* Of a side that is there. */
+static void put_figure(const struct diff_side *s, enum resource r, char out[24])
 {
-    if (s->resources.of[r] < 0)
-        snprintf(out, size, "?");
-    else
-        snprintf(out, size, "%" PRId64, s->resources.of[r]);
-}
-
-static struct diff_cell cell_of(const struct diff_row *row, enum resource r)
-{
-    struct diff_cell c = {.differs = false};
-    char new[24] = "", old[24] = "";
-    if (row->new.kernel)
-        put_figure(&row->new, r, new, sizeof new);
-    if (row->old.kernel)
-        put_figure(&row->old, r, old, sizeof old);
-    c.differs = row->new.kernel && row->old.kernel &&strcmp(new, old) != 0;
-    snprintf(c.text, sizeof c.text, "%s%s%s", old, c.differs ? " -> " : "",
-             c.differs || !old[0] ? new : "");
-    return c;
+    out[0] = '\0';
+    if (s->kernel && s->resources.of[r] < 0)
+        snprintf(out, 24, "?");
+    else if (s->kernel)
+        snprintf(out, 24, "%" PRId64, s->resources.of[r]);
 }
 
 static unsigned architecture_of(const struct diff_row *row)
@@ -58,8 +40,12 @@ static void put_row(const struct diff_row *row, bool markdown, struct table *t)
     table_cell(t, TERM_DIM, text);
     table_cell(t, row->change == DIFF_SAME ? TERM_DIM : TERM_YELLOW, changes[row->change]);
     for (int r = 0; r < RESOURCE_COUNT; r++) {
-        struct diff_cell c = cell_of(row, (enum resource)r);
-        table_cell(t, c.differs ? TERM_YELLOW : TERM_PLAIN, c.text);
+        char new[24], old[24], both[64];
+        put_figure(&row->new, (enum resource)r, new);
+        put_figure(&row->old, (enum resource)r, old);
+        bool differs = new[0] && old[0] && strcmp(new, old) != 0;
+        snprintf(both, sizeof both, "%s -> %s", old, new);
+        table_cell(t, differs ? TERM_YELLOW : TERM_PLAIN, differs ? both : new[0] ? new : old);
     }
     if (!markdown) {
         table_cell(t, TERM_PLAIN, diff_kernel_name(row));

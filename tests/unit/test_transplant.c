@@ -3,7 +3,6 @@
  * test_transplant.c: which node carries a slowdown, on the host device whose launches are recorded
  * as nodes here: functions of known lengths, which are really called.
  */
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,12 +186,6 @@ static void free_replay(struct device *d, struct device_replay *r)
     free(r);
 }
 
-static unsigned room(const struct device_replay *r)
-{
-    (void)r;
-    return UINT_MAX;
-}
-
 static int open_device(void **state)
 {
     static struct device_backend backend;
@@ -205,7 +198,6 @@ static int open_device(void **state)
     backend.replay_nodes = nodes_of;
     backend.replay_transplant = transplant;
     backend.replay_free = free_replay;
-    backend.replay_room = room;
     d->backend = &backend;
     d->info.kg.l2_bytes = 200; /* three times as much is some sets of this problem */
     memset(&script, 0, sizeof script);
