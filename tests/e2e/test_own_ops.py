@@ -265,7 +265,7 @@ class Example(Gate):
 
     def make(self, *targets):
         done = subprocess.run(["make", "-C", self.example, "-f", self.op + ".mk", *targets,
-                               "CFLAGS=-O1 -w", f"KERNEL_GATE={os.path.join(ROOT, 'kernels')}"],
+                               "CFLAGS=-O2 -w", f"KERNEL_GATE={os.path.join(ROOT, 'kernels')}"],
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
 
