@@ -91,9 +91,7 @@ enum outcome {
 struct push {
     const struct push_arguments *arguments;
     struct store *store;
-    struct document document; /* of the run that is marked */
-    enum gate_status taken;   /* of that document */
-    struct backoff backoff;   /* begins anew with each entry that was sent */
+    struct backoff backoff; /* begins anew with each entry that was sent */
     struct http_answer answer;
     char reason[900];        /* of the last try that failed, */
     enum gate_status status; /* and what that is */
@@ -145,9 +143,8 @@ static bool may_be_accepted(const struct document *d)
 }
 
 /* The library of a run, if it is a baseline or may become one. */
-static enum gate_status put_library(struct push *p)
+static enum gate_status put_library(struct push *p, const struct document *d)
 {
-    const struct document *d = &p->document;
     const char *sha256 = d->libraries[0].sha256;
     char path[PATHS_MAX];
     bool baseline = false;
@@ -164,49 +161,35 @@ static enum gate_status put_library(struct push *p)
     return GATE_OK;
 }
 
-static bool take_document(void *context, const char *text, size_t len)
-{
-    struct push *p = context;
-    p->taken = document_parse("stored run", 1, text, len, GATE_IO, &p->document, p->err);
-    return true;
-}
-
 static enum gate_status put_run(struct push *p, const char *run)
 {
-    p->document = (struct document){0};
-    p->taken = GATE_OK;
-    TRY(store_document(p->store, run, take_document, p, p->err));
-    enum gate_status status = p->taken;
+    struct document d;
+    TRY(command_document(p->store, run, &d, p->err));
+    enum gate_status status = put(p, OUTBOX_RUN, d.uuid, d.time_ms);
     if (!status)
-        status = put(p, OUTBOX_RUN, p->document.uuid, p->document.time_ms);
-    if (!status)
-        status = put_library(p);
-    document_release(&p->document);
+        status = put_library(p, &d);
+    document_release(&d);
     return status;
 }
 
 static enum gate_status put_wanted(struct push *p)
 {
-    static char latest[] = "latest", *newest_run[] = {latest};
     const struct push_arguments *a = p->arguments;
-    char **runs = a->n_runs ? a->runs : newest_run, newest[64], sha256[65];
-    int n = a->n_runs ? a->n_runs : !a->all;
+    char sha256[65];
     if (a->all) {
         struct store_outbox_entry *list;
-        size_t n_unknown;
-        TRY(store_outbox_read(p->store, a->remote.url, OUTBOX_UNKNOWN, &list, &n_unknown, p->err));
+        size_t n;
+        TRY(store_outbox_read(p->store, a->remote.url, OUTBOX_UNKNOWN, &list, &n, p->err));
         enum gate_status status = GATE_OK;
-        for (size_t i = 0; i < n_unknown && !status; i++)
+        for (size_t i = 0; i < n && !status; i++)
             status = put_run(p, list[i].id);
         free(list);
         TRY(status);
+    } else if (!a->n_runs) {
+        TRY(put_run(p, "latest"));
     }
-    for (int i = 0; i < n; i++) {
-        bool is_latest = !strcmp(runs[i], latest);
-        if (is_latest)
-            TRY(command_newest_run(p->store, NULL, newest, p->err));
-        TRY(put_run(p, is_latest ? newest : runs[i]));
-    }
+    for (int i = 0; i < a->n_runs; i++)
+        TRY(put_run(p, a->runs[i]));
     if (!a->library)
         return GATE_OK;
     TRY(artifact_put(a->library, sha256, p->err));
