@@ -102,81 +102,59 @@ static enum gate_status place(struct store *s, const struct document *document,
 
 /* ---- the row ---- */
 
-/* `who` is user@host. */
-static const char *host_of(const struct document *d)
-{
-    const char *at = d->who ? strrchr(d->who, '@') : NULL;
-    return at ? at + 1 : "";
-}
-
-/* What a document does not say is -1. */
-static int64_t or_zero(int64_t n)
-{
-    return n > 0 ? n : 0;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 #define MAX_OPS 32
 
-struct covered {
-    const char *op;
-    int64_t cases, checks, shapes, layouts, launches, skipped, values, pairs, pairs_of;
-};
-
-static struct covered *covered_of(struct covered *list, size_t *n, const char *op)
-{
-    for (size_t i = 0; i < *n; i++) {
-        if (!strcmp(list[i].op, op))
-            return &list[i];
+/* Counts of verification, of which -1 is not known: their sum over cases, or the most of one. */
+#define COUNT_OF(member, most)                                                                     \
+    {                                                                                              \
+#member, offsetof(struct document_verify, member), most                                    \
     }
-    if (*n == MAX_OPS)
-        return NULL;
-    list[*n] = (struct covered){.op = op};
-    return &list[(*n)++];
-}
-
-static void add_case(struct covered *list, size_t *n, const struct document_case *c)
-{
-    const struct document_arm *arm = document_candidate(c);
-    if (!arm || !arm->has_verify || or_zero(arm->verify.values) + or_zero(arm->verify.shapes) == 0)
-        return;
-    const struct document_verify *v = &arm->verify;
-    struct covered *sum = covered_of(list, n, c->op);
-    if (!sum)
-        return;
-    sum->cases++;
-    sum->checks += or_zero(v->checks);
-    sum->shapes += or_zero(v->shapes);
-    sum->layouts += or_zero(v->layouts);
-    sum->launches += or_zero(v->launches);
-    sum->skipped += or_zero(v->skipped);
-    sum->values = most(sum->values, v->values);
-    sum->pairs = most(sum->pairs, v->pairs);
-    sum->pairs_of = most(sum->pairs_of, v->pairs_of);
-}
+static const struct {
+    const char *name;
+    size_t at;
+    bool is_most;
+} counts[] = {
+    COUNT_OF(checks, false),   COUNT_OF(shapes, false),  COUNT_OF(layouts, false),
+    COUNT_OF(launches, false), COUNT_OF(skipped, false), COUNT_OF(values, true),
+    COUNT_OF(pairs, true),     COUNT_OF(pairs_of, true),
+};
+#define N_COUNTS (sizeof counts / sizeof counts[0])
 
 /* Of each op; empty where nothing is known. */
 static void write_covered(const struct document *d, struct buf *out)
 {
-    struct covered list[MAX_OPS];
+    struct {
+        const char *op;
+        int64_t cases, sum[N_COUNTS];
+    } list[MAX_OPS] = {{NULL, 0, {0}}};
     size_t n = 0;
-    for (size_t i = 0; i < d->n_cases; i++)
-        add_case(list, &n, &d->cases[i]);
+    for (size_t i = 0; i < d->n_cases; i++) {
+        const struct document_arm *arm = document_candidate(&d->cases[i]);
+        const char *op = d->cases[i].op;
+        size_t at = 0;
+        if (!arm || !arm->has_verify || (arm->verify.values <= 0 && arm->verify.shapes <= 0))
+            continue;
+        while (at < n && strcmp(list[at].op, op) != 0)
+            at++;
+        if (at == MAX_OPS)
+            continue;
+        n += at == n;
+        list[at].op = op;
+        list[at].cases++;
+        for (size_t k = 0; k < N_COUNTS; k++) {
+            int64_t value, *sum = &list[at].sum[k];
+            memcpy(&value, (const char *)&arm->verify + counts[k].at, sizeof value);
+            if (value > 0 && (!counts[k].is_most || value > *sum))
+                *sum = counts[k].is_most ? value : *sum + value;
+        }
+    }
     for (size_t i = 0; i < n; i++) {
-        const struct covered *s = &list[i];
         buf_puts(out, i == 0 ? "[{\"op\":\"" : ",{\"op\":\"");
-        json_escape(s->op, out);
-        buf_printf(out,
-                   "\",\"runs\":1,\"cases\":%lld,\"checks\":%lld,\"shapes\":%lld,"
-                   "\"layouts\":%lld,\"launches\":%lld,\"skipped\":%lld,\"values\":%lld,"
-                   "\"pairs\":%lld,\"pairs_of\":%lld}",
-                   (long long)s->cases, (long long)s->checks, (long long)s->shapes,
-                   (long long)s->layouts, (long long)s->launches, (long long)s->skipped,
-                   (long long)s->values, (long long)s->pairs, (long long)s->pairs_of);
+        json_escape(list[i].op, out);
+        buf_printf(out, "\",\"runs\":1,\"cases\":%lld", (long long)list[i].cases);
+        for (size_t k = 0; k < N_COUNTS; k++)
+            buf_printf(out, ",\"%s\":%lld", counts[k].name, (long long)list[i].sum[k]);
+        buf_putc(out, '}');
     }
     buf_puts(out, n > 0 ? "]" : "");
 }
@@ -229,7 +207,8 @@ enum gate_status store_put_run_row(struct store *s, const struct document *d, in
 {
     /* A machine is its GPU, since a runner in a container may have a new name each time; a CPU is
      * its host. */
-    const char *gpu = d->device.uuid ? d->device.uuid : "", *host = host_of(d);
+    const char *gpu = d->device.uuid ? d->device.uuid : "";
+    const char *at = d->who ? strrchr(d->who, '@') : NULL, *host = at ? at + 1 : "";
     int64_t revision_id = 0, n[VERDICT_COUNT] = {0}, n_control = 0, n_vendor = 0;
     double control = 0, vendor = 0;
     struct buf covered, calibration;

@@ -6,7 +6,6 @@
  * it first. schema.sql and views.sql are what a new file gets. A change of the schema raises
  * STORE_SCHEMA_VERSION, changes these, and adds a row to `upgrades`.
  */
-#include "gate/store/store_care.h"
 #include "gate/store/store_private.h"
 
 #include <stdio.h>

@@ -393,15 +393,10 @@ static enum gate_status cut_page(const struct store_trend_query *query,
  * Rows come in the order of the axis, so the rows of a bucket follow each other.
  */
 
-/* For the values of a bucket. */
-struct room {
-    double *p50_ns;
-    double *chain;
-};
-
 /* Of all series together. */
-struct axis {
-    int64_t first, width; /* of the first bucket, and of each */
+struct buckets {
+    int64_t first, width;   /* of the first one, and of each */
+    double *p50_ns, *chain; /* room for the values of one */
 };
 
 /* The median of those of the newest one's part of the chain; `values` has room for n. */
@@ -422,10 +417,10 @@ static double median_chain(const struct store_trend_row *rows, size_t n, int64_t
 /* The newest of the rows, with the median and the extremes of all, where n > 0 are of the main
  * branch, or not. */
 static struct store_trend_row sum_up(const struct store_trend_row *rows, size_t n_rows,
-                                     int64_t is_main, const struct room *room)
+                                     int64_t is_main, const struct buckets *b)
 {
     struct store_trend_row sum = {.n = 0};
-    double *p50_ns = room->p50_ns;
+    double *p50_ns = b->p50_ns;
     size_t n = 0;
     for (size_t i = 0; i < n_rows; i++) {
         if (rows[i].is_main != is_main)
@@ -441,22 +436,21 @@ static struct store_trend_row sum_up(const struct store_trend_row *rows, size_t 
     sum.min_ns = p50_ns[0];
     sum.max_ns = p50_ns[n - 1];
     sum.p50_ns = low + (p50_ns[n / 2] - low) / 2;
-    sum.chain = median_chain(rows, n_rows, is_main, sum.chain_part, room->chain);
+    sum.chain = median_chain(rows, n_rows, is_main, sum.chain_part, b->chain);
     return sum;
 }
 
-static void fill_buckets(const struct axis *axis, struct store_trend_series *series,
-                         const struct room *room)
+static void fill_buckets(const struct buckets *b, struct store_trend_series *series)
 {
     size_t n = 0;
     for (size_t from = 0, to; from < series->n; from = to) {
-        int64_t bucket = (series->rows[from].place - axis->first) / axis->width;
-        int64_t end = axis->first + (bucket + 1) * axis->width;
+        int64_t bucket = (series->rows[from].place - b->first) / b->width;
+        int64_t end = b->first + (bucket + 1) * b->width;
         to = from + 1;
         while (to < series->n && series->rows[to].place < end)
             to++;
-        struct store_trend_row other = sum_up(&series->rows[from], to - from, 0, room);
-        struct store_trend_row main = sum_up(&series->rows[from], to - from, 1, room);
+        struct store_trend_row other = sum_up(&series->rows[from], to - from, 0, b);
+        struct store_trend_row main = sum_up(&series->rows[from], to - from, 1, b);
         const bool main_first = main.n > 0 && main.time_ms < other.time_ms;
         if (main_first)
             series->rows[n++] = main;
@@ -479,13 +473,13 @@ static enum gate_status to_buckets(const struct store_trend_query *query,
         first = from < first ? from : first;
         last = to > last ? to : last;
     }
-    const struct axis axis = {first, (last - first) / query->points + 1};
-    struct room room = {malloc(n * sizeof *room.p50_ns), malloc(n * sizeof *room.chain)};
-    bool good = room.p50_ns && room.chain;
+    struct buckets b = {first, (last - first) / query->points + 1, malloc(n * sizeof(double)),
+                        malloc(n * sizeof(double))};
+    bool good = b.p50_ns && b.chain;
     for (size_t i = 0; i < trend->n_series && good; i++)
-        fill_buckets(&axis, &trend->series[i], &room);
-    free(room.p50_ns);
-    free(room.chain);
+        fill_buckets(&b, &trend->series[i]);
+    free(b.p50_ns);
+    free(b.chain);
     return good ? GATE_OK : no_memory(err);
 }
 

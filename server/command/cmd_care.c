@@ -9,7 +9,7 @@
 #include "gate/base/clock.h"
 #include "server/command/options.h"
 #include "server/api/route.h"
-#include "gate/store/store_care.h"
+#include "gate/store/store.h"
 
 #define THIN_RUNS 20 /* at a time; a server that writes waits for no more */
 

@@ -13,7 +13,7 @@
 #include "server/request/auth.h"
 #include "gate/base/clock.h"
 #include "server/command/serve_options.h"
-#include "gate/store/store_care.h"
+#include "gate/store/store.h"
 
 #define DAY_MS ((int64_t)24 * 3600 * 1000)
 #define UNUSED_DAYS 90

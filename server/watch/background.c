@@ -9,7 +9,6 @@
 #include <time.h>
 
 #include "gate/base/clock.h"
-#include "gate/store/store_care.h"
 #include "gate/store/store_token.h"
 #include "server/ops/log.h"
 #include "server/watch/alerts.h"

@@ -7,7 +7,6 @@
 
 #include "gate/base/json.h"
 #include "gate/document/document.h"
-#include "gate/store/store_care.h"
 #include "gate/store/store_private.h"
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"
@@ -154,36 +153,6 @@ TEST_WITHIN(damaged_pages_are_found, store_set_up, store_tear_down)
 
 /* ---- backups ---- */
 
-static void backup_path(const struct store_fixture *f, char out[300])
-{
-    snprintf(out, 300, "%s/backup.db", f->folder);
-}
-
-TEST_WITHIN(backup_by_a_reader_and_back, store_set_up, store_tear_down)
-{
-    struct store_fixture *f = *state;
-    struct faults faults = {0};
-    char path[300], restored[320];
-    backup_path(f, path);
-    struct store *writer = open_store(f, STORE_READ_WRITE);
-    fill(f, writer, &plan);
-    struct store *reader = open_store(f, STORE_READ_ONLY);
-    assert_int_equal(store_backup(reader, path, &f->err), GATE_OK);
-    store_close(reader);
-    store_close(writer);
-
-    snprintf(restored, sizeof(restored), "%s.restored", path);
-    assert_int_equal(store_restore(path, restored, note_fault, &faults, &f->err), GATE_OK);
-    assert_int_equal(faults.n, 0);
-    assert_sound(restored);
-    snprintf(f->path, sizeof(f->path), "%s", restored);
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    bool existed = false;
-    assert_int_equal(put(f, s, sample_run(&plan, 3), &existed), GATE_OK);
-    assert_true(existed);
-    store_close(s);
-}
-
 static void state_of(struct store_fixture *f, const char *path, struct store_state *out)
 {
     struct store *s = NULL;
@@ -216,34 +185,4 @@ TEST_WITHIN(no_two_copies_have_a_state_in_common, store_set_up, store_tear_down)
     /* Feeds name their entries by this. */
     text_of(path, IDENTITY, NULL, identity[1], sizeof identity[1]);
     assert_string_equal(identity[0], identity[1]);
-}
-
-TEST_WITHIN(what_is_there_stays, store_set_up, store_tear_down)
-{
-    struct store_fixture *f = *state;
-    struct faults faults = {0};
-    char path[300];
-    backup_path(f, path);
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    fill(f, s, &plan);
-    assert_int_equal(store_backup(s, f->path, &f->err), GATE_IO);
-    assert_non_null(strstr(f->err.message, "is there already"));
-    store_close(s);
-    assert_int_equal(store_restore(f->path, f->path, note_fault, &faults, &f->err), GATE_IO);
-    assert_sound(f->path);
-}
-
-TEST_WITHIN(a_damaged_backup_is_not_restored, store_set_up, store_tear_down)
-{
-    struct store_fixture *f = *state;
-    struct faults faults = {0};
-    char path[300];
-    backup_path(f, path);
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    fill(f, s, &plan);
-    store_close(s);
-    execute(f->path, "UPDATE document SET packed = zeroblob(100) WHERE run_id = 5");
-    assert_int_equal(store_restore(f->path, path, note_fault, &faults, &f->err), GATE_IO);
-    assert_int_equal(faults.n, 1);
-    assert_int_equal(access(path, F_OK), -1);
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_store_place.c: commits have their place by their history, in whatever order their runs come:
- * late, in batches, twice, from two pipelines, and on commits that a force push took away.
+ * late, in batches, twice, from two pipelines, and on commits that a force push took away; and what
+ * is newest on a branch.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "gate/store/store_watch.h"
 #include "tests/unit/noise.h"
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"
@@ -212,5 +214,127 @@ TEST_WITHIN(a_ring_of_parents_ends, store_set_up, store_tear_down)
         must_put(f, s, document);
     }
     assert_int_equal(scalar(f->path, "SELECT count(*) FROM run"), 6);
+    store_close(s);
+}
+
+/* ---- what is newest on a branch ---- */
+
+/* The run's reason is its index. */
+static void put_on(struct store_fixture *f, struct store *s, int index, int64_t time_ms,
+                   const char *branch, const char *verdict)
+{
+    cJSON *run = run_at(index, time_ms);
+    char reason[32];
+    snprintf(reason, sizeof(reason), "run %d", index);
+    set_string(cJSON_GetObjectItem(run, "git"), "branch", branch);
+    set_string(item_of(run, 0), "verdict", verdict);
+    set_string(item_of(run, 0), "reason", reason);
+    must_put(f, s, run);
+}
+
+/* The only case as the view of the newest results has it for a branch. */
+static void assert_case(struct store_fixture *f, const char *branch, const char *expected)
+{
+    char text[200];
+    text_of(f->path,
+            "SELECT coalesce(group_concat(reason || ' ' || time_ms), '') FROM newest"
+            " WHERE branch = ?1",
+            branch, text, sizeof text);
+    assert_string_equal(text, expected);
+}
+
+TEST_WITHIN(newest_of_each_branch, store_set_up, store_tear_down)
+{
+    static const struct {
+        int64_t time_ms;
+        const char *branch, *main, *mine; /* the run is on, and what is newest then */
+    } runs[] = {
+        {100, "main", "run 0 100", ""},          {200, "mine", "run 0 100", "run 1 200"},
+        {150, "main", "run 2 150", "run 1 200"}, /* late: newer than what main has, */
+        {50, "main", "run 2 150", "run 1 200"},  /* and older */
+        {300, "main", "run 4 300", "run 1 200"}, {400, "mine", "run 4 300", "run 5 400"},
+        {350, "mine", "run 4 300", "run 5 400"}, {310, "", "run 4 300", "run 5 400"},
+    };
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    assert_case(f, "main", "");
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        put_on(f, s, (int)i, runs[i].time_ms, runs[i].branch, "pass");
+        assert_case(f, "main", runs[i].main);
+        assert_case(f, "mine", runs[i].mine);
+    }
+    assert_case(f, "", "run 7 310");
+    store_close(s);
+    assert_sound(f->path);
+}
+
+/* A result that comes late has all that one of the newest run has. */
+TEST_WITHIN(late_result_is_whole, store_set_up, store_tear_down)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    put_on(f, s, 1, 100, "main", "pass");
+    put_on(f, s, 1001, 50, "late", "pass");
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM newest WHERE ratio_lo > 0 AND mde > 0"
+                                     " AND peer <> '' AND peer_ratio > 0 AND ceiling > 0"
+                                     " AND rel_err > 0 AND threshold > 0"),
+                     2);
+    store_close(s);
+}
+
+static bool see_wrong(void *context, const struct watch_point *point)
+{
+    *(int64_t *)context = point->key.time_ms;
+    return true;
+}
+
+/* However many newer ones other branches have. */
+TEST_WITHIN(wrong_results_are_those_of_the_main_branch, store_set_up, store_tear_down)
+{
+    static struct watch_known known;
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    int64_t time_ms = 0;
+    put_on(f, s, 1, 100, "main", "wrong");
+    put_on(f, s, 2, 200, "mine", "wrong");
+    const struct watch_item item = {.main_branch = "main",
+                                    .known = &known,
+                                    .run_id = 2,
+                                    .track_id = scalar(f->path, "SELECT id FROM track")};
+    assert_int_equal(
+        store_watch_wrong(s, &item, (struct watch_key){-1, 0, 0}, 1, see_wrong, &time_ms, &f->err),
+        GATE_OK);
+    assert_int_equal(time_ms, 100);
+    store_close(s);
+}
+
+TEST_WITHIN(newest_run, store_set_up, store_tear_down)
+{
+    static const struct {
+        const char *branch, *device_model;
+        int64_t time_ms; /* 0: there is none */
+    } cases[] = {
+        {NULL, NULL, 700},
+        {NULL, "nvidia-h200", 700},
+        {NULL, "none", 0},
+        {"main", NULL, 500},
+        {"main", "nvidia-h200", 500},
+        {"main", "none", 0},
+        {"mine", NULL, 600},
+        {"", NULL, 700},
+        {"other", NULL, 0},
+    };
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    put_on(f, s, 1, 500, "main", "wrong");
+    put_on(f, s, 2, 200, "main", "pass");
+    put_on(f, s, 3, 600, "mine", "pass");
+    put_on(f, s, 4, 700, "", "pass");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct store_run run;
+        assert_int_equal(store_newest_run(s, cases[i].branch, cases[i].device_model, &run, &f->err),
+                         GATE_OK);
+        assert_int_equal(run.time_ms, cases[i].time_ms);
+    }
     store_close(s);
 }

@@ -7,7 +7,6 @@
 
 #include "gate/base/buf.h"
 #include "gate/base/file.h"
-#include "gate/store/store_care.h"
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"
 
