@@ -298,7 +298,7 @@ TEST_WITHIN(case_twice_stores_nothing, store_set_up, store_tear_down)
     assert_non_null(strstr(f->err.message, "twice"));
     assert_nothing_stored(f);
     /* And the store is good for the next one. */
-    assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
+    must_put(f, s, sample_run(&plan, 0));
     store_close(s);
 }
 
@@ -350,7 +350,7 @@ TEST_WITHIN(hostile_numbers, store_set_up, store_tear_down)
     }
     cJSON *late = sample_run(&plan, 4);
     set_number(late, "time_ms", JSON_MAX_SAFE_INTEGER);
-    assert_int_equal(put(f, s, late, NULL), GATE_OK);
+    must_put(f, s, late);
     store_close(s);
     assert_sound(f->path);
 }
@@ -362,7 +362,7 @@ TEST_WITHIN(strings_are_data, store_set_up, store_tear_down)
     cJSON *run = sample_run(&plan, 0);
     set_string(cJSON_GetObjectItem(run, "git"), "subject", "'); DROP TABLE run; --");
     set_string(item_of(run, 0), "reason", "\" ' ; -- %s %n \x01 \xe2\x82\xac");
-    assert_int_equal(put(f, s, run, NULL), GATE_OK);
+    must_put(f, s, run);
     store_close(s);
     assert_int_equal(scalar(f->path, "SELECT subject = '''); DROP TABLE run; --' FROM run"), 1);
 }
@@ -371,7 +371,7 @@ TEST_WITHIN(disk_full, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
-    assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
+    must_put(f, s, sample_run(&plan, 0));
     assert_int_equal(sqlite3_exec(s->db, "PRAGMA max_page_count = 1", NULL, NULL, NULL), SQLITE_OK);
     struct sample_plan big = {.seed = 3, .n_runs = 3, .n_cases = 400, .n_devices = 1};
     assert_int_equal(put(f, s, sample_run(&big, 0), NULL), GATE_IO);
@@ -381,7 +381,7 @@ TEST_WITHIN(disk_full, store_set_up, store_tear_down)
     assert_sound(f->path);
     assert_int_equal(sqlite3_exec(s->db, "PRAGMA max_page_count = 1000000", NULL, NULL, NULL),
                      SQLITE_OK);
-    assert_int_equal(put(f, s, sample_run(&big, 0), NULL), GATE_OK);
+    must_put(f, s, sample_run(&big, 0));
     store_close(s);
     assert_int_equal(scalar(f->path, "SELECT count(*) FROM run"), 2);
 }
@@ -404,13 +404,13 @@ TEST_WITHIN(write_that_fails_half_way, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
-    assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
+    must_put(f, s, sample_run(&plan, 0));
     store_close(s);
     assert_true(in_child(f, put_under_file_limit));
     assert_int_equal(scalar(f->path, "SELECT count(*) FROM run"), 1);
     assert_sound(f->path);
     s = open_store(f, STORE_READ_WRITE);
-    assert_int_equal(put(f, s, sample_run(&plan, 1), NULL), GATE_OK);
+    must_put(f, s, sample_run(&plan, 1));
     store_close(s);
 }
 
@@ -433,11 +433,11 @@ TEST_WITHIN(writer_that_is_killed, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
-    assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
+    must_put(f, s, sample_run(&plan, 0));
     store_close(s);
     assert_false(in_child(f, die_in_a_transaction));
     s = open_store(f, STORE_READ_WRITE);
-    assert_int_equal(put(f, s, sample_run(&plan, 1), NULL), GATE_OK);
+    must_put(f, s, sample_run(&plan, 1));
     store_close(s);
     assert_int_equal(scalar(f->path, "SELECT count(DISTINCT device) FROM run"), 2);
     assert_sound(f->path);

@@ -4,11 +4,8 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "gate/base/json.h"
-#include "gate/document/document.h"
 #include "gate/store/store_pack.h"
 #include "gate/store/store_trend.h"
-#include "tests/tools/sample_put.h"
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"
 
@@ -130,33 +127,6 @@ TEST_WITHIN(late_runs_change_nothing_newer, store_set_up, store_tear_down)
     must_put(f, s, late);
     assert_int_equal(store_leaderboard(s, GPU, see_leader, &leaders, &f->err), GATE_OK);
     assert_true(leaders.ours_ns == 450);
-    store_close(s);
-}
-
-/* ---- the same run of other bytes ---- */
-
-TEST_WITHIN(outcomes, store_set_up, store_tear_down)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    cJSON *run = run_at(1, 100);
-    static const char *const texts[] = {"{}", "{}", "{ }"};
-    static const enum store_put_outcome outcomes[] = {STORE_PUT_CREATED, STORE_PUT_EXISTED,
-                                                      STORE_PUT_DIFFERS};
-    struct document d;
-    struct field_fault fault;
-    assert_true(sample_read(run, &d, &fault));
-    for (int i = 0; i < 3; i++) {
-        struct store_packed packed;
-        enum store_put_outcome outcome;
-        assert_int_equal(store_pack(texts[i], strlen(texts[i]), &packed, &f->err), GATE_OK);
-        assert_int_equal(store_put_packed(s, &d, &packed, &outcome, &f->err), GATE_OK);
-        assert_int_equal(outcome, outcomes[i]);
-        store_packed_release(&packed);
-    }
-    assert_int_equal(scalar(f->path, "SELECT count(*) FROM run"), 1);
-    document_release(&d);
-    cJSON_Delete(run);
     store_close(s);
 }
 

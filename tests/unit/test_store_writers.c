@@ -27,7 +27,7 @@ static bool write_beside(void *context, const struct store_row *row)
     (void)row;
     struct beside *b = context;
     if (b->n == 0)
-        assert_int_equal(put(b->f, b->writer, sample_run(&plan, 5), NULL), GATE_OK);
+        must_put(b->f, b->writer, sample_run(&plan, 5));
     b->n++;
     return true;
 }
@@ -37,7 +37,7 @@ TEST_WITHIN(reader_beside_writer, store_set_up, store_tear_down)
     struct store_fixture *f = *state;
     struct beside b = {.f = f, .writer = open_store(f, STORE_READ_WRITE)};
     for (int i = 0; i < 3; i++)
-        assert_int_equal(put(f, b.writer, sample_run(&plan, i), NULL), GATE_OK);
+        must_put(f, b.writer, sample_run(&plan, i));
     struct store *reader = open_store(f, STORE_READ_ONLY);
     assert_int_equal(
         store_select(reader, "SELECT uuid, subject FROM run", NULL, write_beside, &b, &f->err),
@@ -72,7 +72,7 @@ TEST_WITHIN(files_of_the_log_that_are_removed, store_set_up, store_tear_down)
     for (int i = 0; i < 2; i++) {
         char path[600];
         struct store *s = open_store(f, STORE_READ_WRITE);
-        assert_int_equal(put(f, s, sample_run(&plan, i), NULL), GATE_OK);
+        must_put(f, s, sample_run(&plan, i));
         snprintf(path, sizeof path, "%s%s", f->path, suffixes[i]);
         assert_int_equal(unlink(path), 0);
         if (i == 0)
@@ -131,12 +131,12 @@ TEST_WITHIN(commit, store_set_up, store_tear_down)
     struct store *s = open_store(f, STORE_READ_WRITE);
     assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(put(f, s, sample_run(&plan, i), NULL), GATE_OK);
+        must_put(f, s, sample_run(&plan, i));
     assert_int_equal(runs_in(f), 0); /* nobody else sees it yet */
     assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
     assert_int_equal(runs_in(f), 3);
     /* And single runs again. */
-    assert_int_equal(put(f, s, sample_run(&plan, 3), NULL), GATE_OK);
+    must_put(f, s, sample_run(&plan, 3));
     assert_int_equal(runs_in(f), 4);
     store_close(s);
     assert_sound(f->path);
@@ -146,16 +146,16 @@ TEST_WITHIN(rollback, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
-    assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
+    must_put(f, s, sample_run(&plan, 0));
     assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
-    assert_int_equal(put(f, s, sample_run(&plan, 1), NULL), GATE_OK);
+    must_put(f, s, sample_run(&plan, 1));
     store_batch_rollback(s);
     store_batch_rollback(s);
     assert_int_equal(runs_in(f), 1);
-    assert_int_equal(put(f, s, sample_run(&plan, 1), NULL), GATE_OK);
+    must_put(f, s, sample_run(&plan, 1));
     /* A batch that nobody ends is undone with the store. */
     assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
-    assert_int_equal(put(f, s, sample_run(&plan, 2), NULL), GATE_OK);
+    must_put(f, s, sample_run(&plan, 2));
     store_close(s);
     assert_int_equal(runs_in(f), 2);
     assert_sound(f->path);
@@ -168,7 +168,7 @@ TEST_WITHIN(bad_run_in_a_batch, store_set_up, store_tear_down)
     struct store *s = open_store(f, STORE_READ_WRITE);
     bool existed = false;
     assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
-    assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
+    must_put(f, s, sample_run(&plan, 0));
     cJSON *bad = sample_run(&plan, 2);
     set_string(item_of(bad, 4), "id", "attention_fwd/fp16/b8-h16-s512-d64/causal");
     assert_int_equal(put(f, s, bad, NULL), GATE_IO);
@@ -195,7 +195,7 @@ TEST_WITHIN(bad_run_comes_first, store_set_up, store_tear_down)
         set_string(item_of(bad, 4), "id", "attention_fwd/fp16/b8-h16-s512-d64/causal");
         assert_int_equal(put(f, s, bad, NULL), GATE_IO);
     }
-    assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
+    must_put(f, s, sample_run(&plan, 0));
     assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
     assert_int_equal(runs_in(f), 1);
 
@@ -222,12 +222,12 @@ TEST_WITHIN(batch_that_sqlite_ended, store_set_up, store_tear_down)
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
-    assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
+    must_put(f, s, sample_run(&plan, 0));
     assert_int_equal(sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(put(f, s, sample_run(&plan, 1), NULL), GATE_IO);
     assert_int_equal(store_batch_commit(s, &f->err), GATE_IO);
     assert_int_equal(runs_in(f), 0);
-    assert_int_equal(put(f, s, sample_run(&plan, 1), NULL), GATE_OK);
+    must_put(f, s, sample_run(&plan, 1));
     assert_int_equal(runs_in(f), 1);
     store_close(s);
 }
@@ -238,10 +238,10 @@ TEST_WITHIN(open_beside_a_writer, store_set_up, store_tear_down)
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
-    assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
+    must_put(f, s, sample_run(&plan, 0));
     struct store *other = open_store(f, STORE_READ_WRITE);
     assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
-    assert_int_equal(put(f, other, sample_run(&plan, 1), NULL), GATE_OK);
+    must_put(f, other, sample_run(&plan, 1));
     store_close(other);
     store_close(s);
     assert_int_equal(runs_in(f), 2);
