@@ -237,44 +237,50 @@ static enum gate_status compare(const struct hunt *h, const char *library, struc
                      process_last_words(&p));
 }
 
-/* A library that no worker can load is wrong as well; what spoils a run is tried again. */
-static enum gate_status run_once(const struct hunt *h, struct candidate *c, struct race_run *out,
-                                 struct gate_error *err)
+/* The runs of a candidate are kept by this: a file that has changed is another candidate. */
+static const char *key_of(const struct candidate *c)
 {
-    *out = (struct race_run){.state = RACER_FAILED};
-    for (int try = 0; try < TRIES_MAX && out->state == RACER_FAILED; try++) {
+    return c->is_file ? c->sha256 : c->name;
+}
+
+/* As a line of the journal. A library that no worker can load is wrong as well; what spoils a run
+ * is tried again. */
+static enum gate_status run_once(const struct hunt *h, const struct candidate *c, const char *kind,
+                                 cJSON **out, struct gate_error *err)
+{
+    for (int try = 1;; try++) {
         struct document d;
         enum gate_status status = compare(h, c->path, &d, err);
         if (status == GATE_WRONG) {
-            utf8_print(c->reason, sizeof c->reason, "%.299s", err->message);
-            out->state = RACER_WRONG;
+            *out = hunt_new_line(kind, hunt_states[RACER_WRONG], key_of(c));
+            cJSON_AddStringToObject(*out, "reason", err->message);
             return GATE_OK;
         }
         if (status)
             return status;
         const struct document_case *found = &d.cases[0];
-        for (size_t i = out->n = 0; i < found->n_processes && out->n < RACE_RUN_VALUES; i++)
-            if (found->mode == MODE_PAIRED && !isnan(found->processes[i].log_ratio)) {
-                out->fresh[out->n] = found->processes[i].log_ratio_fresh;
-                out->d[out->n++] = found->processes[i].log_ratio;
-            }
+        cJSON *ratios = cJSON_CreateArray(), *fresh = cJSON_CreateArray();
+        for (size_t i = 0; found->mode == MODE_PAIRED && i < found->n_processes; i++) {
+            double ratio = found->processes[i].log_ratio, f = found->processes[i].log_ratio_fresh;
+            if (isnan(ratio))
+                continue;
+            cJSON_AddItemToArray(ratios, cJSON_CreateNumber(ratio));
+            cJSON_AddItemToArray(fresh, isnan(f) ? cJSON_CreateNull() : cJSON_CreateNumber(f));
+        }
+        enum racer_state state = RACER_FAILED;
         if (found->verdict == VERDICT_WRONG)
-            out->state = RACER_WRONG;
-        else if (found->verdict != VERDICT_ENVIRONMENT && out->n)
-            out->state = found->verdict == VERDICT_REGRESSION ? RACER_BEATEN : RACER_IN;
-        utf8_print(c->reason, sizeof c->reason, "%.299s", found->reason);
+            state = RACER_WRONG;
+        else if (found->verdict != VERDICT_ENVIRONMENT && cJSON_GetArraySize(ratios))
+            state = found->verdict == VERDICT_REGRESSION ? RACER_BEATEN : RACER_IN;
+        *out = hunt_new_line(kind, hunt_states[state], key_of(c));
+        cJSON_AddItemToObject(*out, "log_ratio", ratios);
+        cJSON_AddItemToObject(*out, "log_ratio_fresh", fresh); /* JSON has no NaN: null */
+        cJSON_AddStringToObject(*out, "reason", found->reason);
         document_release(&d);
+        if (state != RACER_FAILED || try == TRIES_MAX)
+            return GATE_OK;
+        cJSON_Delete(*out);
     }
-    return GATE_OK;
-}
-
-/* JSON has no NaN. */
-static cJSON *new_numbers(const double *x, size_t n)
-{
-    cJSON *list = cJSON_CreateArray();
-    for (size_t i = 0; i < n; i++)
-        cJSON_AddItemToArray(list, isnan(x[i]) ? cJSON_CreateNull() : cJSON_CreateNumber(x[i]));
-    return list;
 }
 
 static void read_run(const cJSON *line, const char *kind, struct candidate *c, struct race_run *out)
@@ -291,7 +297,7 @@ static void read_run(const cJSON *line, const char *kind, struct candidate *c, s
             out->d[out->n++] = d->valuedouble;
         }
     }
-    snprintf(c->reason, sizeof c->reason, "%s", json_string(line, "reason", ""));
+    utf8_print(c->reason, sizeof c->reason, "%.299s", json_string(line, "reason", ""));
 }
 
 static void print_run(const struct candidate *c, const struct race_run *run)
@@ -305,12 +311,6 @@ static void print_run(const struct candidate *c, const struct race_run *run)
                      run->state == RACER_IN ? "" : hunt_states[run->state]);
     else
         command_note(&command_search, "%s: %s: %s", c->name, hunt_states[run->state], c->reason);
-}
-
-/* The runs of a candidate are kept by this: a file that has changed is another candidate. */
-static const char *key_of(const struct candidate *c)
-{
-    return c->is_file ? c->sha256 : c->name;
 }
 
 /* For struct race: measures the i-th candidate once, or takes the run from the journal. */
@@ -329,21 +329,19 @@ static enum gate_status measure(void *context, size_t i, size_t confirmation, st
     h->n_runs++;
     const char *kind = confirmation ? "confirmed" : "state";
     size_t *n_runs = confirmation ? &c->n_confirming : &c->n_runs;
-    const cJSON *known = hunt_find_line(h, kind, key_of(c), (*n_runs)++);
-    if (known) {
+    const cJSON *line = hunt_find_line(h, kind, key_of(c), (*n_runs)++);
+    if (line) {
         h->n_earlier++;
-        read_run(known, kind, c, out);
+        read_run(line, kind, c, out);
         return GATE_OK;
     }
-    TRY(run_once(h, c, out, err));
-    print_run(c, out);
-    cJSON *line = hunt_new_line(kind, hunt_states[out->state], key_of(c));
+    cJSON *new;
+    TRY(run_once(h, c, kind, &new, err));
     if (confirmation)
-        cJSON_AddNumberToObject(line, "confirmation", (double)confirmation);
-    cJSON_AddItemToObject(line, "log_ratio", new_numbers(out->d, out->n));
-    cJSON_AddItemToObject(line, "log_ratio_fresh", new_numbers(out->fresh, out->n));
-    cJSON_AddStringToObject(line, "reason", c->reason);
-    return hunt_keep_line(h, line, err);
+        cJSON_AddNumberToObject(new, "confirmation", (double)confirmation);
+    read_run(new, kind, c, out);
+    print_run(c, out);
+    return hunt_keep_line(h, new, err);
 }
 
 /* For struct race: is there time, and are there runs left? */
@@ -526,7 +524,7 @@ static enum gate_status race_known(struct hunt *h, uint64_t seed, struct gate_er
 
 /* ---- the search ---- */
 
-/* Tells the race, which is over, what earlier calls confirmed. */
+/* Tells the race, which is over, what was confirmed before and after its last run. */
 static void recall_confirmations(struct hunt *h)
 {
     struct race *r = &h->race;
@@ -542,8 +540,6 @@ static void recall_confirmations(struct hunt *h)
             if (!strcmp(key_of(&h->candidates[i]), name))
                 r->racers[i].confirmation = number;
     }
-    if (h->n_runs > h->n_earlier)
-        r->n_since = 0;
 }
 
 enum gate_status hunt_race(struct hunt *h, uint64_t seed, struct race_end *out,

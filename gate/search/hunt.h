@@ -61,7 +61,7 @@ extern const char *const hunt_states[RACER_FAILED + 1];
 const cJSON *hunt_find_line(const struct hunt *h, const char *kind, const char *name, size_t k);
 cJSON *hunt_new_line(const char *kind, const char *value, const char *name);
 
-/* Writes a line into the journal, and deletes it. */
+/* Adds a line to the journal, which owns it then. */
 enum gate_status hunt_keep_line(struct hunt *h, cJSON *line, struct gate_error *err);
 
 /* Lets the candidates race, those that are known before or those that a command proposes, and

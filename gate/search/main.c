@@ -56,7 +56,7 @@ enum gate_status hunt_keep_line(struct hunt *h, cJSON *o, struct gate_error *err
     enum gate_status status = GATE_OK;
     buf_init(&line, LINE_MAX_BYTES);
     json_write(o, false, &line);
-    cJSON_Delete(o);
+    cJSON_AddItemToArray(h->found, o);
     if (line.failed || write(h->journal, line.data, line.len) != (ssize_t)line.len ||
         fdatasync(h->journal))
         status = gate_fail(err, GATE_IO, "cannot write '%s': %s", h->journal_path, strerror(errno));
@@ -113,7 +113,7 @@ static void put_candidate(const struct hunt *h, size_t i, cJSON *to)
     cJSON_AddStringToObject(o, "state", racer->runs ? hunt_states[racer->state] : "not measured");
     cJSON_AddNumberToObject(o, "processes", (double)racer->n);
     if (racer->n)
-        cJSON_AddNumberToObject(o, "ratio", exp(race_median(racer)));
+        cJSON_AddNumberToObject(o, "ratio", exp(racer->median));
     cJSON_AddStringToObject(o, "reason", racer->why ? racer->why : c->reason);
 }
 

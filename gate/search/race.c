@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/base/alloc.h"
-
 #include "gate/decide/decide.h"
 
 /* ---- luck ---- */
@@ -57,11 +55,6 @@ static double median_of(const double *d, size_t n)
     return stats_middle(sorted, n);
 }
 
-double race_median(const struct racer *r)
-{
-    return r->n ? median_of(r->d, r->n) : 0;
-}
-
 static void put_out(struct racer *racer, enum race_fresh seen)
 {
     racer->state = RACER_BEATEN;
@@ -85,6 +78,7 @@ enum gate_status race_look(struct race *r, size_t i, struct gate_error *err)
     racer->state = run.state == RACER_IN && !run.n ? RACER_FAILED : run.state;
     for (size_t k = 0; k < run.n && racer->n < RACE_VALUES; k++)
         racer->d[racer->n++] = run.d[k];
+    racer->median = racer->n ? median_of(racer->d, racer->n) : 0;
     if (racer->state != RACER_IN)
         return GATE_OK;
     if (decide_bounds(run.d, run.n).lo > margin(r))
@@ -94,45 +88,31 @@ enum gate_status race_look(struct race *r, size_t i, struct gate_error *err)
     return GATE_OK;
 }
 
-struct race_place {
-    double median;
-    size_t candidate;
-};
-
-static int compare_places(const void *a, const void *b)
-{
-    const struct race_place *x = a, *y = b;
-    if (x->median != y->median)
-        return x->median < y->median ? -1 : 1;
-    return x->candidate < y->candidate ? -1 : x->candidate > y->candidate;
-}
-
 enum gate_status race_halve(struct race *r, const size_t *order, struct gate_error *err)
 {
-    struct race_place *places = xcalloc(r->n + 1, sizeof *places);
-    enum gate_status status = GATE_OK;
     size_t n_in = r->n, n_before;
     do {
         n_before = n_in;
-        for (size_t i = 0; i < r->n && !status; i++) {
+        for (size_t i = 0; i < r->n; i++) {
             if (r->racers[order[i]].state != RACER_IN)
                 continue;
             if (!r->goes_on(r->context))
-                goto out;
-            status = race_look(r, order[i], err);
+                return GATE_OK;
+            TRY(race_look(r, order[i], err));
         }
-        size_t n = 0;
-        for (size_t i = 0; i < r->n && !status; i++)
-            if (r->racers[i].state == RACER_IN)
-                places[n++] = (struct race_place){race_median(&r->racers[i]), i};
-        qsort(places, n, sizeof *places, compare_places);
-        n_in = (n + 1) / 2;
-        for (size_t i = n_in; i < n; i++) /* the slower half of those that are in */
-            r->racers[places[i].candidate].state = RACER_BEATEN;
-    } while (!status && n_in > 1 && n_in < n_before);
-out:
-    free(places);
-    return status;
+        n_in = 0;
+        for (size_t i = 0; i < r->n; i++)
+            n_in += r->racers[i].state == RACER_IN;
+        for (size_t slow = n_in / 2; slow > 0; slow--, n_in--) {
+            struct racer *slowest = r->racers;
+            for (struct racer *racer = r->racers; racer < r->racers + r->n; racer++)
+                if (racer->state == RACER_IN &&
+                    (slowest->state != RACER_IN || racer->median >= slowest->median))
+                    slowest = racer;
+            slowest->state = RACER_BEATEN;
+        }
+    } while (n_in > 1 && n_in < n_before);
+    return GATE_OK;
 }
 
 /* ---- the confirmation ---- */
@@ -144,11 +124,11 @@ static bool find_best(const struct race *r, size_t *best)
     bool found = false;
     for (size_t i = 0; i < r->n; i++) {
         const struct racer *racer = &r->racers[i];
-        if (racer->state != RACER_IN || !racer->n || race_median(racer) >= least)
+        if (racer->state != RACER_IN || !racer->n || racer->median >= least)
             continue;
         if (!racer->confirmation && r->n_since >= RACE_CONFIRMATIONS)
             continue;
-        least = race_median(racer);
+        least = racer->median;
         *best = i;
         found = true;
     }

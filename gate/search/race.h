@@ -52,8 +52,8 @@ struct racer {
     enum racer_state state;
     const char *why; /* it went out though it looked faster; NULL: it did not */
     size_t n, runs;
-    size_t confirmation; /* its number in the whole search; 0: it was not confirmed yet */
-    double d[RACE_VALUES];
+    size_t confirmation;           /* its number in the whole search; 0: it was not confirmed yet */
+    double d[RACE_VALUES], median; /* 0 of none */
 };
 
 /* What a run of one candidate says: of RACER_IN the values. */
@@ -109,8 +109,6 @@ struct race_end {
     struct estimate ratio; /* of its confirmation: median and range of its processes */
     size_t processes;      /* of its confirmation */
 };
-
-double race_median(const struct racer *r); /* of d; 0 of none */
 
 /* One run of candidate i, and what follows from it. */
 enum gate_status race_look(struct race *r, size_t i, struct gate_error *err);

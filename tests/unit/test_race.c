@@ -224,7 +224,7 @@ TEST(wrong_and_failed_candidates_go_out)
     memset(racers, 0, sizeof racers);
     racers[4].state = RACER_BEATEN;
     assert_int_equal(race_halve(&r, order, &err), GATE_OK);
-    racers[4] = (struct racer){.n = 1, .d = {-0.03}};
+    racers[4] = (struct racer){.n = 1, .d = {-0.03}, .median = -0.03};
     assert_int_equal(racers[0].state, RACER_WRONG);
     assert_int_equal(racers[1].state, RACER_FAILED);
     assert_int_equal(racers[3].state, RACER_BEATEN);
