@@ -20,10 +20,10 @@ struct history_arguments {
 #define ARGUMENTS struct history_arguments
 
 static const struct option_def history_options[] = {
-    OPTION(TEXT, "device-model", "MODEL", device_model,
-           "only this device model, such as nvidia-h200"),
     OPTION(INTEGER, "limit", "N", limit, "at most N measurements of a case and device model",
            .least = 1, .most = 1000000, .fallback = "20"),
+    OPTION(TEXT, "device-model", "MODEL", device_model,
+           "only this device model, such as nvidia-h200"),
     JSON_OPTION(struct history_arguments, json),
     DB_OPTION(struct history_arguments, db),
     {0},
@@ -209,21 +209,13 @@ int cmd_history(int argc, char **argv)
 
 /* ---- leaderboard ---- */
 
-static const struct option_def leader_options[] = {
-    OPTION(TEXT, "device-model", "MODEL", device_model,
-           "only this device model, such as nvidia-h200"),
-    JSON_OPTION(struct history_arguments, json),
-    DB_OPTION(struct history_arguments, db),
-    {0},
-};
-
 const struct command command_leaderboard = {
     .name = "leaderboard",
     .summary = "the fastest kernel of each case, with its commit",
     .about = "Lists the lowest verified p50 of each case, device model and provider, with its "
              "commit. Only the newest contract of a case counts. A '+' after a commit means "
              "uncommitted changes.",
-    .groups = {{leader_options, 0}},
+    .groups = {{&history_options[1], 0}}, /* without --limit */
     .main = cmd_leaderboard,
 };
 

@@ -135,16 +135,6 @@ static bool find_best(const struct race *r, size_t *best)
     return found;
 }
 
-static struct estimate ratio_of(const double *d, size_t n)
-{
-    struct estimate e = {exp(median_of(d, n)), INFINITY, 0};
-    for (size_t i = 0; i < n; i++) {
-        e.lo = fmin(e.lo, exp(d[i]));
-        e.hi = fmax(e.hi, exp(d[i]));
-    }
-    return e;
-}
-
 static enum gate_status confirm(struct race *r, size_t i, struct race_end *out,
                                 struct gate_error *err)
 {
@@ -177,7 +167,11 @@ static enum gate_status confirm(struct race *r, size_t i, struct race_end *out,
     if (out->won) {
         out->winner = i;
         out->risk = luck.least / share;
-        out->ratio = ratio_of(d, n);
+        out->ratio = (struct estimate){exp(median_of(d, n)), INFINITY, 0};
+        for (size_t j = 0; j < n; j++) {
+            out->ratio.lo = fmin(out->ratio.lo, exp(d[j]));
+            out->ratio.hi = fmax(out->ratio.hi, exp(d[j]));
+        }
         out->processes = n;
     } else if (gains || seen == RACE_FRESH_IDLES) {
         put_out(&r->racers[i], seen);

@@ -109,11 +109,6 @@ static bool read_values(struct rows *r)
            read_after(r);
 }
 
-static struct store_cell text_cell(const char *text)
-{
-    return (struct store_cell){.kind = text ? STORE_TEXT : STORE_NULL, .text = text};
-}
-
 static void give_value(void *context, const char *name, struct store_cell *value)
 {
     const struct rows *r = context;
@@ -122,16 +117,16 @@ static void give_value(void *context, const char *name, struct store_cell *value
     else if (r->query && !strncmp(name, "after", 5))
         *value = r->after[(name[5] - '1') % ROWS_MAX_KEYS];
     else if (!strcmp(name, "main_branch"))
-        *value = text_cell(r->call->site.main_branch);
+        *value = cell_text(r->call->site.main_branch);
     else if (!strcmp(name, "commit_url"))
-        *value = text_cell(r->call->site.commit_url);
+        *value = cell_text(r->call->site.commit_url);
     for (size_t i = 0; r->query && i < r->query->n_parameters; i++) {
         if (!strcmp(r->query->parameters[i]->name, name))
-            *value = text_cell(r->values[i]);
+            *value = cell_text(r->values[i]);
     }
     for (const struct rows_value *v = r->given; v && v->name; v++) {
         if (!strcmp(v->name, name))
-            *value = text_cell(v->text);
+            *value = cell_text(v->text);
     }
 }
 

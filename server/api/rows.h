@@ -116,8 +116,8 @@ bool rows_put_json(void *emit, const struct store_row *row);
 void rows_put_cell(struct emit *e, const struct rows_column *column, const struct store_cell *cell);
 /* Is it one of the words, with spaces or commas between? */
 bool rows_is_one_of(const char *text, const char *words);
-/* The parameter `columns`, for call->columns: are its names members of a row, each there once? Else a problem was
- * written. */
+/* The parameter `columns`, for call->columns: are its names members of a row, each there once? Else
+ * a problem was written. */
 bool rows_read_columns(struct call *c, const struct rows_query *query);
 
 /* ---- a list by hand ---- */
