@@ -339,18 +339,29 @@ static void round_digits(struct baseline_entry *e)
 
 /* Stores a change of one case: written as a file of its own and read again, so that it fits the
  * schema, and its texts and lists are the set's. `c` NULL: no case is left. */
-static enum gate_status store(struct baseline *b, const char *contract, struct baseline_case *c,
-                              struct baseline_change *change, struct gate_error *err)
+static enum gate_status store(struct baseline *b, const char *case_id, const char *contract,
+                              struct baseline_case *c, const struct baseline_note *note,
+                              struct gate_error *err)
 {
+    struct baseline_case *old = find_case(b, case_id);
+    const struct baseline_entry *of = c ? &c->entry : &old->entry;
+    struct baseline_change change = {.time_ms = note->time_ms,
+                                     .case_id = case_id,
+                                     .action = (int)note->action,
+                                     .from_ns = old ? old->entry.p50_ns : NAN,
+                                     .to_ns = c ? c->entry.p50_ns : NAN,
+                                     .reason = note->reason,
+                                     .author = note->author,
+                                     .commit = of->commit,
+                                     .run_uuid = of->run_uuid};
     struct baseline_file read, *f = &b->file,
                                alone = {.schema = f->schema,
                                         .device_model = f->device_model,
                                         .contract = contract,
                                         .cases = c,
                                         .n_cases = c != NULL,
-                                        .log = change,
+                                        .log = &change,
                                         .n_log = 1};
-    struct baseline_case *old = find_case(b, change->case_id);
     struct fields_taken taken = {.texts = NULL};
     struct field_fault fault;
     struct buf text;
@@ -360,8 +371,8 @@ static enum gate_status store(struct baseline *b, const char *contract, struct b
     if (text.failed)
         status = gate_fail(err, GATE_INTERNAL, "out of memory");
     else if (!fields_take(&baseline_file_shape, text.data, text.len, &read, &taken, &fault))
-        status = gate_fail(err, GATE_USAGE, "can't change the baseline of '%s': %s: %s",
-                           change->case_id, fault.pointer, fault.message);
+        status = gate_fail(err, GATE_USAGE, "can't change the baseline of '%s': %s: %s", case_id,
+                           fault.pointer, fault.message);
     buf_release(&text);
     keep(b, taken.texts);
     if (status)
@@ -381,7 +392,7 @@ static enum gate_status store(struct baseline *b, const char *contract, struct b
     f->contract = read.contract;
     free(read.cases);
     free(read.log);
-    baseline_trend_end(b, change->case_id);
+    baseline_trend_end(b, case_id);
     return GATE_OK;
 }
 
@@ -412,39 +423,19 @@ enum gate_status baseline_set(struct baseline *b, const char *case_id, const cha
     e->suites = n ? suites : NULL;
     e->n_suites = n;
     round_digits(e);
-    struct baseline_change change = {.time_ms = note->time_ms,
-                                     .case_id = case_id,
-                                     .action = (int)note->action,
-                                     .from_ns = old ? old->entry.p50_ns : NAN,
-                                     .to_ns = e->p50_ns,
-                                     .reason = note->reason,
-                                     .author = note->author,
-                                     .commit = e->commit,
-                                     .run_uuid = e->run_uuid};
     TRY(check_action(case_id, old ? &old->entry : NULL, entry, note->action, err));
-    return store(b, contract, &c, &change, err);
+    return store(b, case_id, contract, &c, note, err);
 }
 
 enum gate_status baseline_retire(struct baseline *b, const char *case_id,
                                  const struct baseline_note *note, struct gate_error *err)
 {
-    struct baseline_file *f = &b->file;
-    struct baseline_case *old = find_case(b, case_id);
-    if (!old)
+    if (!find_case(b, case_id))
         return gate_fail(err, GATE_USAGE,
                          "'%s' has no baseline on %s: `gate baseline show` lists those that there "
                          "are",
-                         case_id, f->device_model);
-    struct baseline_change change = {.time_ms = note->time_ms,
-                                     .case_id = case_id,
-                                     .action = BASELINE_RETIRE,
-                                     .from_ns = old->entry.p50_ns,
-                                     .to_ns = NAN,
-                                     .reason = note->reason,
-                                     .author = note->author,
-                                     .commit = old->entry.commit,
-                                     .run_uuid = old->entry.run_uuid};
-    return store(b, f->contract, NULL, &change, err);
+                         case_id, b->file.device_model);
+    return store(b, case_id, b->file.contract, NULL, note, err);
 }
 
 /* ---- trends ---- */

@@ -108,11 +108,12 @@ static bool run_logged(struct rebuild *r, const char *const *argv, bool in_workt
 
 /* ---- messages ---- */
 
-/* The lines of the log that say why, as one; "" for an empty log. They begin at the first line with
- * an error of a compiler, else at the first whole line of the last TAIL_BYTES. */
-static void read_tail(const struct rebuild *r, char tail[TAIL_BYTES + 1])
+/* The message has the lines of the log that say why, as one: from the first line with an error of a
+ * compiler on, else from the first whole line of the last TAIL_BYTES. */
+static enum gate_status rebuild_failed(const struct rebuild *r, const char *what, const char *how,
+                                       struct gate_error *err)
 {
-    char *log = xcalloc(1, LOOK_BYTES + 1), *start = log;
+    char *log = xcalloc(1, LOOK_BYTES + 1), *start = log, tail[TAIL_BYTES + 1];
     struct stat st = {0};
     struct buf safe;
     fstat(r->log, &st);
@@ -134,16 +135,9 @@ static void read_tail(const struct rebuild *r, char tail[TAIL_BYTES + 1])
         *c = *c == '\n' ? '|' : *c && *c != '\t' ? *c : ' ';
     buf_init(&safe, (size_t)4 * LOOK_BYTES);
     term_puts(start, &safe);
-    utf8_print(tail, TAIL_BYTES + 1, "%s", safe.len ? safe.data : "");
+    utf8_print(tail, sizeof tail, "%s", safe.len ? safe.data : "");
     buf_release(&safe);
     free(log);
-}
-
-static enum gate_status rebuild_failed(const struct rebuild *r, const char *what, const char *how,
-                                       struct gate_error *err)
-{
-    char tail[TAIL_BYTES + 1];
-    read_tail(r, tail);
     return gate_fail(
         err, GATE_ENVIRONMENT,
         "%s of commit %.12s cannot be built here: '%.100s' %s%s (log: %s)%s%s", r->recipe->library,

@@ -89,11 +89,13 @@ enum gate_status bench_reference(struct bench *b, const struct kg_problem *p,
 
 void trial_text(const struct trial *t, enum guard_side guard, char text[TRIAL_TEXT_MAX])
 {
+    static const char *const sides[] = {"", ", unmapped memory behind", ", unmapped memory before",
+                                        ", rows 2^30 elements apart"};
     char id[PROBLEM_ID_MAX], layout[LAYOUT_TEXT_MAX];
     problem_id(&t->problem, id);
     image_layout_text(&t->problem, &t->layout, layout);
     snprintf(text, TRIAL_TEXT_MAX, "probe '%s' on %s (%s%s", probe_text(t->probe, &t->problem), id,
-             layout, guard_side_name(guard));
+             layout, sides[guard]);
 }
 
 /* The seed is that of the trial, and draws the same inputs again. */

@@ -10,13 +10,6 @@
 /* More than a power of two, so that what wraps round in 32 bits does not meet its row again. */
 #define FAR_ELEMENTS (((int64_t)1 << 30) + 64)
 
-const char *guard_side_name(enum guard_side side)
-{
-    static const char *const names[] = {"", ", unmapped memory behind", ", unmapped memory before",
-                                        ", rows 2^30 elements apart"};
-    return names[side];
-}
-
 struct kg_problem guard_far_problem(const struct kg_problem *p)
 {
     const struct op *op = op_of(p);

@@ -135,8 +135,6 @@ enum guard_side {
     GUARD_FAR,    /* rows far apart */
 };
 
-const char *guard_side_name(enum guard_side side); /* " before unmapped memory", ... */
-
 /* Which tensors are far apart, of those of rank 2 and more: a kernel that looks at one of them to
  * choose the width of its offsets is right where all are. */
 struct far_choice {

@@ -166,35 +166,28 @@ static enum gate_status check_elements(struct device *d, const struct kg_problem
     return GATE_OK;
 }
 
-static enum gate_status check_place(struct device *d, const struct kg_problem *p,
-                                    const struct operands *o, const struct reference *r,
-                                    uint32_t out, unsigned at, uint64_t seed,
-                                    struct gate_error *err)
-{
-    const struct op *op = op_of(p);
-    const struct op_tensor *output = &op->tensors[o->args.n_in + out];
-    struct spot_part part = {.problem = *p};
-    struct problem_tensor about[PROBLEM_MAX_TENSORS];
-    struct bands b = make_bands(p, output, at, seed);
-    for (unsigned i = 0; i < op->n_sizes; i++)
-        op_set_size(&part.problem, &op->sizes[i], b.of[i].length);
-    problem_tensors(&part.problem, about);
-    enum gate_status status = GATE_OK;
-    for (uint32_t i = 0; i < o->args.n_in && !status; i++)
-        status = bring(d, o, &part, &b, i, &about[i], err);
-    if (!status)
-        status = check_elements(d, p, output, r->out[out].data, out, &part, &b,
-                                seed_at(seed, ~(uint64_t)at), err);
-    for (unsigned i = 0; i < KG_MAX_TENSORS; i++)
-        free(part.in[i].data);
-    return status;
-}
-
 enum gate_status spot_check(struct device *d, const struct kg_problem *p, const struct operands *o,
                             const struct reference *r, uint64_t seed, struct gate_error *err)
 {
-    for (uint32_t out = 0; out < o->args.n_out; out++)
-        for (unsigned at = 0; at < PLACES; at++)
-            TRY(check_place(d, p, o, r, out, at, seed, err));
-    return GATE_OK;
+    const struct op *op = op_of(p);
+    enum gate_status status = GATE_OK;
+    for (unsigned n = 0; n < o->args.n_out * PLACES && !status; n++) {
+        const uint32_t out = n / PLACES;
+        const unsigned at = n % PLACES;
+        const struct op_tensor *output = &op->tensors[o->args.n_in + out];
+        struct spot_part part = {.problem = *p};
+        struct problem_tensor about[PROBLEM_MAX_TENSORS];
+        struct bands b = make_bands(p, output, at, seed);
+        for (unsigned i = 0; i < op->n_sizes; i++)
+            op_set_size(&part.problem, &op->sizes[i], b.of[i].length);
+        problem_tensors(&part.problem, about);
+        for (uint32_t i = 0; i < o->args.n_in && !status; i++)
+            status = bring(d, o, &part, &b, i, &about[i], err);
+        if (!status)
+            status = check_elements(d, p, output, r->out[out].data, out, &part, &b,
+                                    seed_at(seed, ~(uint64_t)at), err);
+        for (unsigned i = 0; i < KG_MAX_TENSORS; i++)
+            free(part.in[i].data);
+    }
+    return status;
 }

@@ -32,19 +32,6 @@ static double scale_at(const struct kg_problem *p, const struct kg_tensor *in, u
                    l / OP_BLOCK, 0, 0);
 }
 
-/* A factor times its scales, in fp64; NULL: no memory. */
-static double *scaled(const struct kg_problem *p, const struct kg_tensor *in, unsigned factor)
-{
-    const int64_t lines = in[factor].shape[0], k = in[factor].shape[1];
-    double *dense = rows_decoded(&in[factor]), scale = 0;
-    for (int64_t i = 0; dense && i < lines; i++)
-        for (int64_t l = 0; l < k; l++) {
-            scale = l % OP_BLOCK ? scale : scale_at(p, in, factor, i, l);
-            dense[i * k + l] *= scale;
-        }
-    return dense;
-}
-
 static enum kg_status reference(const struct kg_problem *p, const struct kg_tensor *in,
                                 double *const *out, int threads)
 {
@@ -52,7 +39,12 @@ static enum kg_status reference(const struct kg_problem *p, const struct kg_tens
     enum kg_status status = KG_OK;
     for (unsigned i = 0; i < SCALES; i++) {
         factors[i] = in[i];
-        factors[i].data = scaled(p, in, i);
+        double *dense = rows_decoded(&in[i]), scale = 0;
+        for (int64_t at = 0, k = in[i].shape[1]; dense && at < in[i].shape[0] * k; at++) {
+            scale = at % k % OP_BLOCK ? scale : scale_at(p, in, i, at / k, at % k);
+            dense[at] *= scale;
+        }
+        factors[i].data = dense; /* the factor times its scales */
         factors[i].dtype = KG_F64;
         factors[i].stride[0] = in[i].shape[1];
         status = factors[i].data ? status : KG_LAUNCH_FAILED;
