@@ -180,7 +180,7 @@ static enum gate_status launch_first(struct soak *x, struct gate_error *err)
 static enum gate_status launch_rounds(struct soak *x, struct gate_error *err)
 {
     struct device *d = x->b->device;
-    struct holdings held[3];
+    struct holdings held[3] = {0};
     unsigned n = x->budget->launches / SLOTS, done = 0, middle = n;
     double begin_ns = clock_ns();
     for (; done < n && x->b->found->ok; done++) {
@@ -247,7 +247,7 @@ enum gate_status endure_own(struct device *d, struct arm_launch *launch,
                             const struct endure_budget *budget, struct verification *v,
                             struct gate_error *err)
 {
-    struct holdings held[3];
+    struct holdings held[3] = {0};
     uint64_t first = 0, last = 0;
     const double begin_ns = clock_ns();
     TRY(launch_restored(d, launch, err));

@@ -14,7 +14,7 @@ static double normals[NORMALS];
 
 double pattern_normal(uint64_t seed, int64_t index)
 {
-    for (int64_t i = NORMALS; normals[0] == 0 && i-- > 0;) /* Box and Muller */
+    for (int64_t i = 0; i < NORMALS && normals[NORMALS - 1] == 0; i++) /* Box and Muller */
         normals[i] = sqrt(-2 * log(pattern_uniform(0, 2 * i))) *
                      cos(2 * M_PI * pattern_uniform(0, 2 * i + 1));
     return normals[seed_at(seed, (uint64_t)index) % NORMALS];
