@@ -34,12 +34,13 @@ enum gate_status gate_fail_busy(struct gate_error *err, const char *format, ...)
 {
     char text[2 * sizeof(err->message)];
     va_list args;
+    if (!err)
+        return GATE_ENVIRONMENT;
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     gate_fail(err, GATE_ENVIRONMENT, "%s", text);
-    if (err)
-        err->busy = true;
+    err->busy = true;
     return GATE_ENVIRONMENT;
 }
 

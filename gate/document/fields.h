@@ -86,21 +86,21 @@ struct field_fault {
 /* What a row of fields_table.h is as a member of a struct. */
 /* clang-format off */
 #define MEMBER_TEXT(member, ...) const char *member;
-#define MEMBER_WORDS MEMBER_TEXT
-#define MEMBER_FORMED MEMBER_TEXT
-#define MEMBER_CHOICE MEMBER_TEXT
+#define MEMBER_WORDS(member, ...) const char *member;
+#define MEMBER_FORMED(member, ...) const char *member;
+#define MEMBER_CHOICE(member, ...) const char *member;
 #define MEMBER_WORD(member, ...) int member;
-#define MEMBER_WORD_FROM MEMBER_WORD
+#define MEMBER_WORD_FROM(member, ...) int member;
 #define MEMBER_BOOL(member) bool member;
 #define MEMBER_YES_NO(member) enum yes_no member;
 #define MEMBER_NUMBER(member, ...) double member;
-#define MEMBER_TIME MEMBER_NUMBER
-#define MEMBER_FACTOR MEMBER_NUMBER
-#define MEMBER_SHARE MEMBER_NUMBER
-#define MEMBER_ANY MEMBER_NUMBER
+#define MEMBER_TIME(member, ...) double member;
+#define MEMBER_FACTOR(member, ...) double member;
+#define MEMBER_SHARE(member, ...) double member;
+#define MEMBER_ANY(member, ...) double member;
 #define MEMBER_COUNT(member, ...) int64_t member;
-#define MEMBER_COUNT_FROM MEMBER_COUNT
-#define MEMBER_SIZE MEMBER_COUNT
+#define MEMBER_COUNT_FROM(member, ...) int64_t member;
+#define MEMBER_SIZE(member, ...) int64_t member;
 #define MEMBER_PART(member, of) struct of member;
 #define MEMBER_MAYBE(member, flag, of) bool has_##member; struct of member;
 #define MEMBER_LIST(member, flag, from, to, of) struct of *member; size_t n_##member;

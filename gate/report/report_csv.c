@@ -117,49 +117,56 @@ static void put_stage(const struct document_case *c, enum document_stage stage, 
     }
 }
 
-/* Nothing where a part on the way, or the value, is not known. */
-static void put_member(const struct shape *s, const char *from, const char *path, struct buf *out)
+#define STEPS_MAX 4 /* with the NULL behind them */
+
+/* The fields on the way to the member of each column. */
+struct steps {
+    const struct field *of[N_COLUMNS][STEPS_MAX];
+};
+
+static void find_steps(struct steps *out)
 {
-    for (size_t n; from; path += n + 1) {
-        const struct field *f = s->fields;
-        for (n = strcspn(path, "."); strncmp(f->key, path, n) != 0 || f->key[n]; f++)
-            assert(f + 1 < s->fields + s->n);
-        if (!path[n]) {
-            const char *text = field_text(f, from);
-            if (text)
-                csv_put(out, text);
-            else
-                field_write(f, from, out);
-            return;
+    static const struct shape *const roots[] = {
+        [RUN] = &document_shape, [CASE] = &document_case_shape, [ARM] = &document_arm_shape};
+    for (size_t i = 0; i < N_COLUMNS; i++) {
+        const struct shape *s = columns[i].root < FIRST ? roots[columns[i].root] : NULL;
+        const char *path = columns[i].path;
+        for (size_t n, k = 0; s; path += n + 1, s = out->of[i][k++]->shape) {
+            const struct field *f = s->fields;
+            for (n = strcspn(path, "."); strncmp(f->key, path, n) != 0 || f->key[n]; f++)
+                assert(f + 1 < s->fields + s->n);
+            out->of[i][k] = f;
         }
-        if (f->beside != FIELD_NOWHERE && !*(const bool *)(from + f->beside))
-            return;
-        from += f->offset;
-        s = f->shape;
     }
 }
 
-/* `arm`: NULL: there is none. */
-static void put_row(const struct document *d, const struct document_case *c,
-                    const struct document_arm *arm, struct buf *out)
+/* Nothing where a part on the way, or the value, is not known. */
+static void put_member(const struct field *const *step, const char *from, struct buf *out)
 {
+    for (; from && step[1]; step++) {
+        if (step[0]->beside != FIELD_NOWHERE && !*(const bool *)(from + step[0]->beside))
+            return;
+        from += step[0]->offset;
+    }
+    const char *text = from ? field_text(*step, from) : NULL;
+    if (text)
+        csv_put(out, text);
+    else if (from)
+        field_write(*step, from, out);
+}
+
+/* `arm`: NULL: there is none. */
+static void put_row(const struct steps *steps, const struct document *d,
+                    const struct document_case *c, const struct document_arm *arm, struct buf *out)
+{
+    const void *const roots[] = {[RUN] = d, [CASE] = c, [ARM] = arm};
     for (size_t i = 0; i < N_COLUMNS; i++) {
-        const char *path = columns[i].path;
         if (i > 0)
             buf_putc(out, ',');
-        switch (columns[i].root) {
-        case RUN:
-            put_member(&document_shape, (const char *)d, path, out);
-            break;
-        case CASE:
-            put_member(&document_case_shape, (const char *)c, path, out);
-            break;
-        case ARM:
-            put_member(&document_arm_shape, (const char *)arm, path, out);
-            break;
-        default:
+        if (columns[i].root < FIRST)
+            put_member(steps->of[i], roots[columns[i].root], out);
+        else
             put_stage(c, columns[i].root == FIRST ? STAGE_FIRST : STAGE_CONFIRMATION, out);
-        }
     }
     buf_puts(out, "\r\n");
 }
@@ -173,12 +180,14 @@ void report_csv_header(struct buf *out)
 
 void report_csv_rows(const struct document *document, struct buf *out)
 {
+    struct steps steps = {{{NULL}}};
+    find_steps(&steps);
     for (size_t i = 0; i < document->n_cases; i++) {
         const struct document_case *c = &document->cases[i];
         if (c->n_arms == 0)
-            put_row(document, c, NULL, out);
+            put_row(&steps, document, c, NULL, out);
         for (size_t k = 0; k < c->n_arms; k++)
-            put_row(document, c, &c->arms[k], out);
+            put_row(&steps, document, c, &c->arms[k], out);
     }
 }
 
