@@ -16,7 +16,7 @@ struct pair_row {
     double log_ratio_cycles; /* the same in SM cycles, */
     double log_ratio_p90;    /* and of the p90 */
     double injected;         /* slowdown that was injected: 0.025 is +2.5 %, 0 is unchanged code */
-    double p50_ns;           /* of the candidate alone, for the naive rule */
+    double p50_ns;           /* of the candidate alone */
 };
 
 /* Sorted by case, injected share and process, so that equal ones are neighbours. */

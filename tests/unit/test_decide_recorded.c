@@ -80,39 +80,19 @@ static struct play_tally play_group(const struct pairs *p, struct pair_group g, 
     return tally;
 }
 
-/* Share of ordered pairs of processes of the same code of which p50 > (1 + threshold) p50 says that
- * the one is a regression of the other; NAN if p50 was not recorded. */
-static double naive_rate(const struct pairs *p, struct pair_group g, double threshold)
-{
-    size_t failed = 0, n = g.to - g.from;
-    for (size_t i = g.from; i < g.to; i++) {
-        if (isnan(p->rows[i].p50_ns))
-            return NAN;
-        for (size_t j = g.from; j < g.to; j++)
-            failed += p->rows[i].p50_ns > (1 + threshold) * p->rows[j].p50_ns;
-    }
-    return n > 1 ? (double)failed / (double)(n * (n - 1)) : NAN;
-}
-
-static void print_group(const struct pair_row *row, size_t n, double threshold, double naive,
+static void print_group(const struct pair_row *row, size_t n, double threshold,
                         const struct play_tally *t)
 {
-    if (!play_prints_rates())
-        return;
-    print_message("%-48s injected %+.2f %%  T %.1f %%  red %.4f  pass %.4f  no verdict %.4f  "
-                  "%zu processes, %zu plays",
-                  row->name, row->injected * 100, threshold * 100,
-                  play_share(t, VERDICT_REGRESSION), play_share(t, VERDICT_PASS),
-                  play_share(t, VERDICT_NO_VERDICT), n, t->trials);
-    if (!isnan(naive) && row->injected <= 0)
-        print_message("  naive rule red %.4f", naive);
-    print_message("\n");
+    if (play_prints_rates())
+        print_message("%-48s injected %+.2f %%  T %.1f %%  red %.4f  pass %.4f  no verdict %.4f  "
+                      "%zu processes, %zu plays\n",
+                      row->name, row->injected * 100, threshold * 100,
+                      play_share(t, VERDICT_REGRESSION), play_share(t, VERDICT_PASS),
+                      play_share(t, VERDICT_NO_VERDICT), n, t->trials);
 }
 
 struct outcome {
     size_t groups, unchanged, slowed, broken; /* `broken` counts promises */
-    double naive_sum;                         /* of the unchanged groups that have p50 */
-    size_t naive_groups;
     char first_broken[256];
 };
 
@@ -138,17 +118,12 @@ static void judge_group(const struct pairs *p, struct pair_group g, struct outco
 {
     const struct pair_row *row = &p->rows[g.from];
     size_t n = g.to - g.from;
-    double naive = naive_rate(p, g, 0.02);
     o->groups++;
     o->unchanged += row->injected <= 0;
     o->slowed += row->injected >= 0.025 - 1e-9;
-    if (row->injected <= 0 && !isnan(naive)) {
-        o->naive_sum += naive;
-        o->naive_groups++;
-    }
     for (size_t i = 0; i < COUNT(promises); i++) {
         struct play_tally t = play_group(p, g, promises[i].threshold, 0);
-        print_group(row, n, promises[i].threshold, naive, &t);
+        print_group(row, n, promises[i].threshold, &t);
         if (n < DECIDE_FIRST_LOOK || !keeps(&promises[i], row->injected, &t))
             note_broken(o, row, promises[i].threshold, &t);
     }
@@ -162,9 +137,6 @@ static struct outcome judge_pairs(const struct pairs *p)
         judge_group(p, g, &o);
         at = g.to;
     }
-    if (play_prints_rates() && o.naive_groups)
-        print_message("naive rule, mean of %zu unchanged cases: red %.4f\n", o.naive_groups,
-                      o.naive_sum / (double)o.naive_groups);
     return o;
 }
 
@@ -259,8 +231,7 @@ static struct outcome judge_sample(double sd, double bias)
                                             .swapped = NAN,
                                             .d = d,
                                             .log_ratio_cycles = d,
-                                            .injected = injected[i],
-                                            .p50_ns = process % 4 ? 1000 : 1030};
+                                            .injected = injected[i]};
         }
     return judge_pairs(&p);
 }
@@ -272,8 +243,6 @@ TEST(a_sharp_recording_keeps_the_promises)
     assert_int_equal(o.unchanged, 1);
     assert_int_equal(o.slowed, 2);
     assert_int_equal(o.broken, 0);
-    /* Three of twelve are 3 % slower than the other nine. */
-    assert_true(fabs(o.naive_sum - 27.0 / 132) < 1e-12 && o.naive_groups == 1);
 }
 
 /* It is promised that they can be broken: by a bias of 2.6 % that makes unchanged code look slow,

@@ -254,27 +254,34 @@ TEST(nothing_hides_a_swallowed_nan)
                            "first bad element [0, 30]"));
 }
 
+/* Is an output of 40 by 40 numbers of bf16 right? */
+static bool is_right(int64_t k, uint16_t *got, const double *reference, bool unbiased, char *text,
+                     size_t size)
+{
+    const struct kg_problem p = gemm_like("gemm", KG_BF16, 40, 40, k);
+    struct problem_tensor about[PROBLEM_MAX_TENSORS];
+    struct look look;
+    problem_tensors(&p, about);
+    const struct kg_tensor view = problem_dense(&about[2], got);
+    compare_start(&look, &p, &about[2], PROBE_NORMAL, 0);
+    look.unbiased = unbiased;
+    host_parts(&view, reference, &look.rule, &look.found);
+    return compare_is_right(&look, text, size);
+}
+
 /* Of 16 bits: cut off is half a unit towards zero on average, rounded to nearest none. */
 TEST(what_is_cut_off_has_a_bias)
 {
-    const struct kg_problem p = gemm_like("gemm", KG_BF16, 40, 40, 40);
-    struct problem_tensor about[PROBLEM_MAX_TENSORS];
     uint16_t got[1600];
     double reference[1600];
-    problem_tensors(&p, about);
-    const struct kg_tensor view = problem_dense(&about[2], got);
     for (int cut = 0; cut < 3; cut++) {
-        struct look look;
         char text[500] = "";
         for (int i = 0; i < 1600; i++) {
             float value = (i % 2 ? -1 : 1) * (1 + (float)i * 0.618f);
             reference[i] = (double)value;
             got[i] = cut ? (uint16_t)(kg_float_bits(value) >> 16) : kg_float_to_bf16(value);
         }
-        compare_start(&look, &p, &about[2], PROBE_NORMAL, 0);
-        look.unbiased = cut != 2;
-        host_parts(&view, reference, &look.rule, &look.found);
-        assert_int_equal(compare_is_right(&look, text, sizeof text), cut != 1);
+        assert_int_equal(is_right(40, got, reference, cut != 2, text, sizeof text), cut != 1);
         assert_int_equal(strstr(text, "towards zero") != NULL, cut == 1);
     }
 }
@@ -283,23 +290,15 @@ TEST(what_is_cut_off_has_a_bias)
  * towards zero. */
 TEST(products_with_one_factor_are_right_whichever_way_they_round)
 {
-    const struct kg_problem p = gemm_like("gemm", KG_BF16, 40, 40, 1);
-    struct problem_tensor about[PROBLEM_MAX_TENSORS];
     uint16_t got[1600];
     double reference[1600];
-    problem_tensors(&p, about);
-    const struct kg_tensor view = problem_dense(&about[2], got);
     for (int factor = 128; factor < 256; factor++) {
-        struct look look;
         char text[500] = "";
         for (int i = 0; i < 1600; i++) {
             float value = (float)(factor * (128 + i % 128) * (i % 3 ? 1 : -1));
             reference[i] = (double)value;
             got[i] = kg_float_to_bf16(value);
         }
-        compare_start(&look, &p, &about[2], PROBE_NORMAL, 0);
-        look.unbiased = true;
-        host_parts(&view, reference, &look.rule, &look.found);
-        assert_true(compare_is_right(&look, text, sizeof text));
+        assert_true(is_right(1, got, reference, true, text, sizeof text));
     }
 }
