@@ -372,15 +372,15 @@ $(eval $(call copied,lib/systemd/system/%,ci/%))
 $(eval $(call copied,lib/pkgconfig/%,ci/%))
 $(eval $(call copied,lib/cmake/kernel-gate/%,ci/%))
 
-# made FILE,PROGRAM,COMMAND: what a program says of its options.
+# made FILE,PROGRAM,WORDS: what a program says of its options.
 define made
-$(B)/share/$(1): $(B)/bin/$(2) $(filter ci/%,$(3))
-	$$(Q)mkdir -p $$(@D) && $(3) $$< $(4) > $$@
+$(B)/share/$(1): $(B)/bin/$(2)
+	$$(Q)mkdir -p $$(@D) && $$< $(3) > $$@
 endef
-$(eval $(call made,man/man1/gate.1,gate,env,generate man))
-$(eval $(call made,bash-completion/completions/gate,gate,env,generate bash))
-$(eval $(call made,man/man1/gate-server.1,gate-server,ci/server-man.sh))
-$(eval $(call made,bash-completion/completions/gate-server,gate-server,ci/server-completions.sh))
+$(eval $(call made,man/man1/gate.1,gate,generate man))
+$(eval $(call made,bash-completion/completions/gate,gate,generate bash))
+$(eval $(call made,man/man1/gate-server.1,gate-server,generate man))
+$(eval $(call made,bash-completion/completions/gate-server,gate-server,generate bash))
 
 # `gate search` starts it, and is in gate's own page.
 $(B)/share/man/man1/gate-search.1:

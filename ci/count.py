@@ -55,7 +55,7 @@ ROWS = (
     (FEATURE, "CI variables", r"gate/ci/"),
     (FEATURE, "init", r"gate/cli/(cmd_)?init"),
     (FEATURE, "instructions", r"gate/\w+/\w*instructions"),
-    (FEATURE, "manual page and completion", r"gate/cli/generate"),
+    (FEATURE, "manual page and completion", r"gate/cli/program"),
     (FEATURE, "push", r"gate/tracker/|gate/remote/|gate/cli/cmd_push"),
     (FEATURE, "ratchet", r"gate/\w+/\w*ratchet"),
     (FEATURE, "rebuild and against a commit", r"gate/baseline/(rebuild|origin|revision)"),

@@ -8,9 +8,8 @@
 #include "gate/base/error.h"
 #include "gate/cli/commands.h"
 #include "gate/worker/worker.h"
-#include "version.h"
 
-const struct command *const commands[] = {
+static const struct command *const commands[] = {
     &command_init,
     &command_run,
     &command_verify,
@@ -32,43 +31,31 @@ const struct command *const commands[] = {
     NULL,
 };
 
-static void usage(FILE *to)
-{
-    fprintf(to, "Usage: gate COMMAND [OPTION]...\n\nRegression gate for GPU kernels.\n\n");
-    for (const struct command *const *c = commands; *c; c++)
-        fprintf(to, "  %-12s %s\n", (*c)->name, (*c)->summary);
-    fprintf(to, "\n"
-                "'gate COMMAND --help' describes a command, 'gate --version' prints the version, "
-                "and\n"
-                "'gate doctor' lists the environment variables. gate.json in a repository sets "
-                "defaults.\n");
-}
+static const char *const files[] = {
+    "gate.json",
+    "the settings of a repository, in the folder where gate is started",
+    "baselines/",
+    "the stored baselines, a file for each device model, kept in the repository",
+    "gate.db",
+    "the history of runs, a SQLite database",
+    "~/.cache/kernel\\-gate",
+    "the libraries of baselines and runs; $GATE_CACHE names another folder",
+    NULL,
+};
 
-static int dispatch(int argc, char **argv)
-{
-    if (argc < 2) {
-        usage(stderr);
-        return GATE_USAGE;
-    }
-    const char *name = argv[1];
-    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
-        usage(stdout);
-        return GATE_OK;
-    }
-    if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
-        puts("gate " GATE_VERSION);
-        return GATE_OK;
-    }
-    if (!strcmp(name, "worker"))
-        return cmd_worker(argc - 1, argv + 1);
-    if (!strcmp(name, "generate")) /* of the installation */
-        return generate(argc - 1, argv + 1);
-    for (const struct command *const *c = commands; *c; c++)
-        if (!strcmp(name, (*c)->name))
-            return (*c)->main(argc - 1, argv + 1);
-    fprintf(stderr, "gate: unknown command '%s'; see 'gate --help'\n", name);
-    return GATE_USAGE;
-}
+static const struct program program = {
+    .name = "gate",
+    .summary = "regression gate for GPU kernels",
+    .about = "Verifies and measures the kernels of a library, compares them with stored baselines, "
+             "and passes or fails.\nThe file gate.json in a repository holds defaults.",
+    .commands = commands,
+    .reads_environment = true,
+    .exit_codes = "0 pass, 1 regression, 2 wrong result, crash, hang, or a library that cannot be "
+                  "loaded, 3 no verdict or incomplete, 4 environment refused, 64 usage, 70 "
+                  "internal, 74 input or output.",
+    .files = files,
+    .see_also = "gate\\-server",
+};
 
 /* A kernel that overflows a stack which is smaller than usual is not wrong for that. The stack of
  * this thread grows as far as the limit allows by then, and so do those of workers. */
@@ -88,14 +75,14 @@ static bool has_stack(void)
     return false;
 }
 
-/* What was printed into a full disk or a closed pipe was not printed. A file that may not grow
- * (ulimit -f) is an error with a name, like a full disk, and not a death without a word. */
+/* A file that may not grow (ulimit -f) is an error with a name, like a full disk, and not a death
+ * without a word. */
 int main(int argc, char **argv)
 {
     signal(SIGXFSZ, SIG_IGN);
     if (!has_stack())
         return GATE_ENVIRONMENT;
-    int code = dispatch(argc, argv);
-    bool lost = fflush(stdout) || ferror(stdout);
-    return lost && !code ? GATE_IO : code;
+    if (argc > 1 && !strcmp(argv[1], "worker"))
+        return cmd_worker(argc - 1, argv + 1);
+    return program_main(&program, argc, argv);
 }

@@ -41,3 +41,8 @@ char *xasprintf(const char *format, ...)
     va_end(args);
     return xalloc_check(n < 0 ? NULL : text);
 }
+
+void free_at(void *pointer)
+{
+    free(*(void **)pointer);
+}

@@ -13,4 +13,11 @@ void *xrealloc(void *list, size_t n, size_t size); /* room for n items */
 char *xstrdup(const char *text);
 char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Of a variable that `function`, which gets its address, lets go of when its block is left, also by
+ * TRY(): RELEASED_BY(buf_release) struct buf text = buf_of(1000); */
+#define RELEASED_BY(function) __attribute__((cleanup(function)))
+
+/* free() of the pointer that lies there. */
+void free_at(void *pointer);
+
 #endif

@@ -11,9 +11,14 @@
 /* What `data` points to before the first write; never written to. */
 static char empty[1];
 
+struct buf buf_of(size_t max_bytes)
+{
+    return (struct buf){.data = empty, .max = max_bytes};
+}
+
 void buf_init(struct buf *b, size_t max_bytes)
 {
-    *b = (struct buf){.data = empty, .max = max_bytes};
+    *b = buf_of(max_bytes);
 }
 
 void buf_release(struct buf *b)

@@ -20,6 +20,7 @@ struct buf {
     bool failed;
 };
 
+struct buf buf_of(size_t max_bytes);
 void buf_init(struct buf *b, size_t max_bytes);
 void buf_release(struct buf *b); /* frees; the buffer may be initialised again */
 void buf_clear(struct buf *b);   /* empties and forgets `failed`; keeps the memory */

@@ -44,7 +44,7 @@ static void handle(void (*how)(int))
 
 void interrupt_announce(const char *command, const char *sentence)
 {
-    snprintf(announced, sizeof announced, "\ngate %s: interrupted: %s\n", command, sentence);
+    snprintf(announced, sizeof announced, "\n%s: interrupted: %s\n", command, sentence);
     handle(announce);
 }
 

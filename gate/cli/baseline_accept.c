@@ -99,24 +99,25 @@ static enum gate_status open_run(const struct baseline_request *r, struct store 
                                  struct document *out, struct gate_error *err)
 {
     struct run_search s = {.request = r};
-    enum gate_status status = GATE_OK;
     if (!is_pattern(r)) {
-        buf_init(&s.models, 64 * 1024);
-        status = find_run(&s, store, err);
+        s.models = buf_of(64 * 1024);
+        enum gate_status status = find_run(&s, store, err);
         buf_release(&s.models);
-        return status ? status : command_document(store, s.run_uuid, out, err);
+        TRY(status);
+        return command_document(store, s.run_uuid, out, err);
     }
     /* Cases of one run belong together; those of older ones are none that a pattern should reach.
      */
     if (!r->run)
         TRY(command_newest_run(store, r->device_model, s.newest, err));
-    status = command_document(store, r->run ? r->run : s.newest, out, err);
+    enum gate_status status = command_document(store, r->run ? r->run : s.newest, out, err);
     if (status == GATE_USAGE)
         return not_here(r, status, err);
-    if (!status && r->device_model && strcmp(r->device_model, out->device.model) != 0)
-        status = gate_fail(err, GATE_USAGE, "run %.8s was measured on %s, not on %s", out->uuid,
-                           out->device.model, r->device_model);
-    return status;
+    TRY(status);
+    if (r->device_model && strcmp(r->device_model, out->device.model) != 0)
+        return gate_fail(err, GATE_USAGE, "run %.8s was measured on %s, not on %s", out->uuid,
+                         out->device.model, r->device_model);
+    return GATE_OK;
 }
 
 /* ---- its measurements ---- */
@@ -265,14 +266,12 @@ static enum gate_status print(const struct baseline_request *r, const char *path
 {
     static const struct list_kind kind = {.shape = &accepted_shape};
     const struct baseline_entry *first = &accepted->entry;
-    struct list l;
+    RELEASED_BY(list_release) struct list l;
     list_open(&l, &kind, r->json);
     if (r->json && is_pattern(r)) {
         for (size_t i = 0; i < n; i++)
             list_row(&l, &accepted[i]);
-        enum gate_status listed = list_print(&l, NULL, err);
-        list_release(&l);
-        return listed;
+        return list_print(&l, NULL, err);
     }
     if (r->json) {
         fields_write_spaced(&accepted_shape, accepted, &l.text);
@@ -291,72 +290,56 @@ static enum gate_status print(const struct baseline_request *r, const char *path
         term_puts(path, &l.text);
         buf_puts(&l.text, ": the next run compares with it\n");
     }
-    enum gate_status status = command_write(NULL, &l.text, err);
-    list_release(&l);
-    return status;
+    return command_write(NULL, &l.text, err);
 }
 
-static enum gate_status set_all(const struct baseline_request *r, struct baseline *baseline,
-                                const char *contract, struct accepted *list, size_t n,
-                                struct gate_error *err)
+static void release_baseline(struct baseline **b)
+{
+    baseline_free(*b);
+}
+
+static void unlock(const int *lock)
+{
+    if (*lock >= 0)
+        close(*lock);
+}
+
+static enum gate_status store_all(const struct baseline_request *r, const char *path,
+                                  const struct document *d, struct accepted *list, size_t n,
+                                  struct gate_error *err)
 {
     char author[400];
     struct baseline_entry old = {0};
+    RELEASED_BY(release_baseline) struct baseline *baseline = NULL;
+    RELEASED_BY(unlock) int lock = -1;
+    TRY(baseline_lock(r->baselines, &lock, err));
+    TRY(baseline_load(path, d->device.model, &baseline, err));
     origin_author(author, sizeof author);
     const struct baseline_note note = {BASELINE_ACCEPT, r->reason, author, clock_wall_ms()};
     for (size_t i = 0; i < n; i++) {
         const char *case_id = list[i].entry.case_id;
-        if (baseline_find(baseline, case_id, contract, &old))
+        if (baseline_find(baseline, case_id, d->contract, &old))
             list[i].from_ns = old.p50_ns;
-        TRY(baseline_set(baseline, case_id, contract, &list[i].entry, &note, err));
+        TRY(baseline_set(baseline, case_id, d->contract, &list[i].entry, &note, err));
     }
-    return GATE_OK;
-}
-
-static enum gate_status store_all(const struct baseline_request *r, const struct document *d,
-                                  struct accepted *list, size_t n, struct gate_error *err)
-{
-    struct baseline *baseline = NULL;
-    const char *model = d->device.model;
-    int lock = -1;
-    char *path = baseline_path(r->baselines, model);
-    enum gate_status status = baseline_lock(r->baselines, &lock, err);
-    if (!status)
-        status = baseline_load(path, model, &baseline, err);
-    if (!status)
-        status = set_all(r, baseline, d->contract, list, n, err);
-    if (!status)
-        status = baseline_save(baseline, path, err);
-    if (lock >= 0)
-        close(lock);
-    if (!status)
-        status = print(r, path, list, n, err);
-    baseline_free(baseline);
-    free(path);
-    return status;
+    return baseline_save(baseline, path, err);
 }
 
 enum gate_status baseline_accept(const struct baseline_request *r, struct gate_error *err)
 {
-    struct store *store = NULL;
-    struct document document = {0};
-    struct accepted *list = NULL;
+    RELEASED_BY(command_close_store) struct store *store = NULL;
+    RELEASED_BY(document_release) struct document document = {0};
     size_t n = 0;
     enum gate_status status = store_open(r->db, STORE_READ_ONLY, &store, err);
     if (status && access(r->db, F_OK) != 0)
         status = not_here(r, status, err);
-    if (!status)
-        status = open_run(r, store, &document, err);
-    if (!status) {
-        list = xcalloc(document.n_cases + 1, sizeof *list);
-        status = read_measurements(r, &document, list, &n, err);
-    }
-    if (!status)
-        status = store_all(r, &document, list, n, err);
-    free(list);
-    document_release(&document);
-    store_close(store);
-    return status;
+    TRY(status);
+    TRY(open_run(r, store, &document, err));
+    RELEASED_BY(free_at) struct accepted *list = xcalloc(document.n_cases + 1, sizeof *list);
+    TRY(read_measurements(r, &document, list, &n, err));
+    RELEASED_BY(free_at) char *path = baseline_path(r->baselines, document.device.model);
+    TRY(store_all(r, path, &document, list, n, err));
+    return print(r, path, list, n, err);
 }
 
 /* ---- retire ---- */
@@ -373,27 +356,22 @@ static enum gate_status retire(void *context, const char *model, const struct ba
     struct retiring *r = context;
     const char *case_id = r->request->cases;
     struct baseline_entry entry;
-    struct baseline *baseline = NULL;
+    RELEASED_BY(release_baseline) struct baseline *baseline = NULL;
+    RELEASED_BY(free_at) char *path = baseline_path(r->request->baselines, model);
     if (!baseline_find(found, case_id, baseline_stored(found)->contract, &entry))
         return GATE_OK;
-    char *path = baseline_path(r->request->baselines, model);
-    enum gate_status status = baseline_load(path, model, &baseline, err);
-    if (!status)
-        status = baseline_retire(baseline, case_id, r->note, err);
-    if (!status)
-        status = baseline_save(baseline, path, err);
-    if (!status)
-        printf("the baseline of %s on %s is retired; commit '%s'\n", case_id, model, path);
     r->n++;
-    baseline_free(baseline);
-    free(path);
-    return status;
+    TRY(baseline_load(path, model, &baseline, err));
+    TRY(baseline_retire(baseline, case_id, r->note, err));
+    TRY(baseline_save(baseline, path, err));
+    printf("the baseline of %s on %s is retired; commit '%s'\n", case_id, model, path);
+    return GATE_OK;
 }
 
 enum gate_status baseline_retire_case(const struct baseline_request *r, struct gate_error *err)
 {
     char author[400];
-    int lock = -1;
+    RELEASED_BY(unlock) int lock = -1;
     origin_author(author, sizeof author);
     const struct baseline_note note = {BASELINE_RETIRE, r->reason, author, clock_wall_ms()};
     struct retiring retiring = {r, &note, 0};
@@ -401,13 +379,11 @@ enum gate_status baseline_retire_case(const struct baseline_request *r, struct g
         return gate_fail(err, GATE_USAGE, "retire takes the id of one case, and '%s' is a pattern",
                          r->cases);
     TRY(baseline_lock(r->baselines, &lock, err));
-    enum gate_status status =
-        baseline_files_each(r->baselines, r->device_model, retire, &retiring, err);
-    if (!status && !retiring.n)
-        status = gate_fail(err, GATE_USAGE,
-                           "'%s' has no baseline in '%s': `gate baseline show` lists those that "
-                           "are there",
-                           r->cases, r->baselines);
-    close(lock);
-    return status;
+    TRY(baseline_files_each(r->baselines, r->device_model, retire, &retiring, err));
+    if (retiring.n)
+        return GATE_OK;
+    return gate_fail(err, GATE_USAGE,
+                     "'%s' has no baseline in '%s': `gate baseline show` lists those that are "
+                     "there",
+                     r->cases, r->baselines);
 }

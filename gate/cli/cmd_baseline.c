@@ -20,37 +20,15 @@ static const struct option_def options[] = {
     OPTION(TEXT, "device-model", "M", device_model,
            "only this device model, such as nvidia-h200; accept needs it when several device "
            "models have measured CASE"),
-    BASELINES_OPTION(struct baseline_request, baselines),
+    BASELINES_OPTION(baselines),
     OPTION(TEXT, "reason", "TEXT", reason, "for accept and retire: the reason, which is logged"),
     OPTION(TEXT, "run", "UUID", run,
            "for accept: the run to take it from, by the beginning of its uuid",
            .fallback = "the newest run with the case"),
     FLAG("allow-dirty", allow_dirty, "for accept: also from a run with uncommitted changes"),
-    DB_OPTION(struct baseline_request, db),
-    JSON_OPTION(struct baseline_request, json),
+    DB_OPTION(db),
+    JSON_OPTION(json),
     {0},
-};
-
-const struct command command_baseline = {
-    .name = "baseline",
-    .operands = "show\nlog\naccept CASE --reason TEXT\nretire CASE --reason TEXT\nfetch",
-    .summary = "show, accept, retire, log or fetch the stored baselines",
-    .about =
-        "The stored baselines that runs are compared with, DIR/<device-model>.json.\n"
-        "\n"
-        "  show    lists them\n"
-        "  log     lists their changes, oldest first, with reasons and authors\n"
-        "  accept  makes the newest verified measurement of CASE in the database the baseline, "
-        "even if it is slower, and logs author and reason. It refuses if the verdict of the newest "
-        "run with the case is wrong or environment: measure again, or name a run with --run. CASE "
-        "may be a pattern, such as 'gemm/*': then all matching cases of the newest run, or of that "
-        "named by --run, are accepted, or none if one does not count\n"
-        "  retire  removes the baseline of CASE, and logs author and reason. A run of a suite in "
-        "which the baseline was taken, and which lacks the case, is incomplete until then\n"
-        "  fetch   downloads the libraries of baselines that are missing in the artifact cache "
-        "from the tracking server, each by its SHA-256. Exit code 3: some are not there\n",
-    .groups = {{options, 0}, {remote_options, offsetof(struct baseline_request, remote)}},
-    .main = cmd_baseline,
 };
 
 /* ---- show and log ---- */
@@ -149,18 +127,15 @@ static enum gate_status list_changes(void *context, const char *device_model,
 static enum gate_status print_list(const struct baseline_request *a, bool log,
                                    struct gate_error *err)
 {
-    struct list l;
+    RELEASED_BY(list_release) struct list l;
     char none[200];
     snprintf(none, sizeof none,
              "no baseline%s%.80s is stored; gate run --accept-new stores the first\n",
              a->device_model ? " of device model " : "", a->device_model ? a->device_model : "");
     list_open(&l, log ? &change_list : &entry_list, a->json);
-    enum gate_status status = baseline_files_each(a->baselines, a->device_model,
-                                                  log ? list_changes : list_entries, &l, err);
-    if (!status)
-        status = list_print(&l, none, err);
-    list_release(&l);
-    return status;
+    TRY(baseline_files_each(a->baselines, a->device_model, log ? list_changes : list_entries, &l,
+                            err));
+    return list_print(&l, none, err);
 }
 
 /* ---- fetch ---- */
@@ -226,85 +201,99 @@ static const struct list_column library_columns[] = {
 static const struct list_kind library_list = {
     library_columns, sizeof library_columns / sizeof library_columns[0], &library_shape};
 
+static void release_libraries(struct wanted_libraries *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        free(l->list[i].device_model);
+        free(l->list[i].library_sha256);
+    }
+    free(l->list);
+}
+
 /* Prints one row a library; a failure of one does not keep the others. GATE_NO_VERDICT: the server
  * does not have all; else the last failure of fetch_library(). */
 static enum gate_status fetch_libraries(const struct baseline_request *r, struct gate_error *err)
 {
     char path[PATHS_MAX];
-    struct wanted_libraries l = {0};
+    RELEASED_BY(release_libraries) struct wanted_libraries l = {0};
     struct fetch fetch = {.choice = r->remote};
-    struct list list;
+    RELEASED_BY(list_release) struct list list;
+    enum gate_status status = GATE_OK;
     list_open(&list, &library_list, r->json);
-    enum gate_status status =
-        baseline_files_each(r->baselines, r->device_model, note_file, &l, err);
-    if (!status) {
-        for (size_t i = 0; i < l.n; i++) {
-            struct wanted_library *one = &l.list[i];
-            bool cached = !artifact_get(one->library_sha256, path, NULL);
-            enum gate_status failed =
-                cached ? GATE_OK : fetch_library(&fetch, one->library_sha256, path, err);
-            one->state = cached ? "cached" : failed ? "absent" : "fetched";
-            if (failed && (!status || status == GATE_NO_VERDICT))
-                status = failed;
-            list_row(&list, one);
-        }
-        if (status) /* with the last message */
-            gate_fail(err, status, "%s", err->message);
-        enum gate_status written = list_print(&list, NULL, status ? NULL : err);
-        status = status ? status : written;
-    }
+    TRY(baseline_files_each(r->baselines, r->device_model, note_file, &l, err));
     for (size_t i = 0; i < l.n; i++) {
-        free(l.list[i].device_model);
-        free(l.list[i].library_sha256);
+        struct wanted_library *one = &l.list[i];
+        bool cached = !artifact_get(one->library_sha256, path, NULL);
+        enum gate_status failed =
+            cached ? GATE_OK : fetch_library(&fetch, one->library_sha256, path, err);
+        one->state = cached ? "cached" : failed ? "absent" : "fetched";
+        if (failed && (!status || status == GATE_NO_VERDICT))
+            status = failed;
+        list_row(&list, one);
     }
-    free(l.list);
-    list_release(&list);
-    return status;
+    if (status) /* with the last message */
+        gate_fail(err, status, "%s", err->message);
+    enum gate_status written = list_print(&list, NULL, status ? NULL : err);
+    return status ? status : written;
 }
 
 /* ---- the command ---- */
 
-int cmd_baseline(int argc, char **argv)
+static int baseline(struct call *call, struct gate_error *err)
 {
-    const struct command *self = &command_baseline;
-    struct baseline_request r = {.db = DEFAULT_DB, .baselines = DEFAULT_BASELINES};
-    struct options_seen seen;
-    struct gate_error err;
-    enum gate_status status;
-    int exit_code;
-    if (!options_read(self, &r, 2, argc, argv, &seen, &exit_code))
-        return exit_code;
-    if (optind == argc)
-        return command_usage(self, "an action is missing: show, log, accept, retire or fetch");
-    const char *action = argv[optind];
-    r.cases = argv[optind + 1];
+    const struct command *self = call->command;
+    const struct options_seen *seen = &call->seen;
+    struct baseline_request *r = call->arguments;
+    const char *action = call->operands[0];
+    r->cases = call->operands[1];
     bool accepts = !strcmp(action, "accept"), retires = !strcmp(action, "retire");
     bool fetches = !strcmp(action, "fetch"), logs = !strcmp(action, "log");
     if (!accepts && !logs && !fetches && !retires && strcmp(action, "show") != 0)
         return command_usage(self, "unknown action '%s'", action);
-    if (!accepts && !retires && r.cases)
-        return command_usage(self, "unexpected argument '%s'", r.cases);
-    if (!accepts && (options_given(&seen, "db") || options_given(&seen, "run") ||
-                     options_given(&seen, "allow-dirty")))
+    if (!accepts && !retires && r->cases)
+        return command_usage(self, "unexpected argument '%s'", r->cases);
+    if (!accepts && (options_given(seen, "db") || options_given(seen, "run") ||
+                     options_given(seen, "allow-dirty")))
         return command_usage(self, "--run, --allow-dirty and --db need accept");
-    if (!accepts && !retires && options_given(&seen, "reason"))
+    if (!accepts && !retires && options_given(seen, "reason"))
         return command_usage(self, "--reason needs accept or retire");
-    if (retires && options_given(&seen, "json"))
+    if (retires && options_given(seen, "json"))
         return command_usage(self, "retire takes no --json");
-    if (!fetches && (options_given(&seen, "server") || options_given(&seen, "token-file") ||
-                     options_given(&seen, "ca-file")))
+    if (!fetches && (options_given(seen, "server") || options_given(seen, "token-file") ||
+                     options_given(seen, "ca-file")))
         return command_usage(self, "--server, --token-file and --ca-file need fetch");
-    if ((accepts || retires) && !r.cases)
+    if ((accepts || retires) && !r->cases)
         return command_usage(self, "%s needs a CASE", action);
-    if ((accepts || retires) && (!r.reason || !r.reason[strspn(r.reason, " \t\r\n")]))
+    if ((accepts || retires) && (!r->reason || !r->reason[strspn(r->reason, " \t\r\n")]))
         return command_usage(self, "%s needs --reason, which is logged", action);
-    if (accepts)
-        status = baseline_accept(&r, &err);
-    else if (retires)
-        status = baseline_retire_case(&r, &err);
-    else if (fetches)
-        status = fetch_libraries(&r, &err);
-    else
-        status = print_list(&r, logs, &err);
-    return status ? command_failed(self, &err) : GATE_OK;
+    return accepts   ? baseline_accept(r, err)
+           : retires ? baseline_retire_case(r, err)
+           : fetches ? fetch_libraries(r, err)
+                     : print_list(r, logs, err);
 }
+
+const struct command command_baseline = {
+    .name = "gate baseline",
+    .operands = "show\nlog\naccept CASE --reason TEXT\nretire CASE --reason TEXT\nfetch",
+    .summary = "show, accept, retire, log or fetch the stored baselines",
+    .about =
+        "The stored baselines that runs are compared with, DIR/<device-model>.json.\n"
+        "\n"
+        "  show    lists them\n"
+        "  log     lists their changes, oldest first, with reasons and authors\n"
+        "  accept  makes the newest verified measurement of CASE in the database the baseline, "
+        "even if it is slower, and logs author and reason. It refuses if the verdict of the newest "
+        "run with the case is wrong or environment: measure again, or name a run with --run. CASE "
+        "may be a pattern, such as 'gemm/*': then all matching cases of the newest run, or of that "
+        "named by --run, are accepted, or none if one does not count\n"
+        "  retire  removes the baseline of CASE, and logs author and reason. A run of a suite in "
+        "which the baseline was taken, and which lacks the case, is incomplete until then\n"
+        "  fetch   downloads the libraries of baselines that are missing in the artifact cache "
+        "from the tracking server, each by its SHA-256. Exit code 3: some are not there\n",
+    .groups = {{options, 0}, {remote_options, offsetof(struct baseline_request, remote)}},
+    .least = 1,
+    .most = 2,
+    .missing = "an action is missing: show, log, accept, retire or fetch",
+    DEFAULTS(.db = DEFAULT_DB, .baselines = DEFAULT_BASELINES),
+    .main = baseline,
+};

@@ -28,28 +28,6 @@ static const struct option_def options[] = {
     {0},
 };
 
-const struct command command_bisect = {
-    .name = "bisect",
-    .operands = "--case ID --good COMMIT [--bad COMMIT] [OPTION OF compare]...",
-    .summary = "find the commit that made a case slower or wrong",
-    .about =
-        "Runs 'git bisect' with 'gate compare COMMIT GOOD' as its test. It looks for the first "
-        "commit that has over half of the slowdown of the bad one, or that is wrong or less "
-        "accurate. Commits that do not build or get no verdict are skipped. First parents are "
-        "followed, so a merge counts as one commit. The working tree is not touched; 'git bisect "
-        "log' shows the steps.\n",
-    .groups = {{request_device_options, offsetof(struct bisect_request, run)},
-               {request_options, offsetof(struct bisect_request, run)},
-               {request_measure_options, offsetof(struct bisect_request, run)},
-               {request_pause_options, offsetof(struct bisect_request, run)},
-               {request_worker_options, offsetof(struct bisect_request, run)},
-               {request_build_options, offsetof(struct bisect_request, run)},
-               {options, 0}},
-    .ending = "Exit codes: 0 one commit was found and confirmed, 3 several are left, or the bad "
-              "commit is not worse than the good one on this machine; otherwise as 'gate run'.\n",
-    .main = cmd_bisect,
-};
-
 #define WORDS_MAX 96
 
 /* Run by `git bisect run` at each commit, in the top folder. Its arguments are the folder where the
@@ -149,15 +127,14 @@ static enum gate_status look_at_ends(struct comparison_call *c, const struct bis
 }
 
 /* Lets git choose; "BAD^" against BAD is the evidence. */
-static enum gate_status bisect(struct comparison_call *c, const struct bisect_request *r,
+static enum gate_status search(struct comparison_call *c, const struct bisect_request *r,
                                struct gate_error *err)
 {
     const char *wrong, *argv[WORDS_MAX + 8] = {"git", "bisect", "run", "sh", "-c", step};
     char here[PATHS_MAX];
     double threshold = r->run.policy.threshold;
-    enum gate_status status = look_at_ends(c, r, &threshold, &wrong, err);
-    if (status)
-        return status;
+    enum gate_status status = GATE_OK;
+    TRY(look_at_ends(c, r, &threshold, &wrong, err));
     if (!getcwd(here, sizeof here))
         return gate_fail(err, GATE_IO, "the name of the current folder is not known");
     if (RUN("git", "bisect", "start", "--no-checkout", "--first-parent", r->bad, r->good))
@@ -188,23 +165,39 @@ static enum gate_status bisect(struct comparison_call *c, const struct bisect_re
     return status;
 }
 
-int cmd_bisect(int argc, char **argv)
+static int bisect(struct call *call, struct gate_error *err)
 {
-    struct bisect_request r = {.bad = "HEAD"};
-    struct comparison_call call = {0};
-    struct options_seen seen;
-    struct gate_error err;
-    int code;
-    run_request_init(&r.run);
-    if (!options_read(&command_bisect, &r, 0, argc, argv, &seen, &code))
-        return code;
-    if (!r.case_id || !r.good)
+    const struct bisect_request *r = call->arguments;
+    struct comparison_call comparison = {0};
+    if (!r->case_id || !r->good)
         return command_usage(&command_bisect, "--case and --good are needed");
-    if (r.run.filter)
+    if (r->run.filter)
         return command_usage(&command_bisect, "the case is given with --case, not with --filter");
     if (RUN("sh", "-c", "! test -e \"$(git rev-parse --git-path BISECT_START)\""))
         return command_usage(&command_bisect, "a bisection is under way in this repository: 'git "
                                               "bisect reset' ends it");
-    call_init(&call, &r, &seen);
-    return bisect(&call, &r, &err) ? command_failed(&command_bisect, &err) : GATE_OK;
+    call_init(&comparison, r, &call->seen);
+    return search(&comparison, r, err);
 }
+
+const struct command command_bisect = {
+    .name = "gate bisect",
+    .operands = "--case ID --good COMMIT [--bad COMMIT] [OPTION OF compare]...",
+    .summary = "find the commit that made a case slower or wrong",
+    .about =
+        "Runs 'git bisect' with 'gate compare COMMIT GOOD' as its test. It looks for the first "
+        "commit that has over half of the slowdown of the bad one, or that is wrong or less "
+        "accurate. Commits that do not build or get no verdict are skipped. First parents are "
+        "followed, so a merge counts as one commit. The working tree is not touched; 'git bisect "
+        "log' shows the steps.\n",
+    .groups = {{request_device_options, offsetof(struct bisect_request, run)},
+               {request_options, offsetof(struct bisect_request, run)},
+               {request_measure_options, offsetof(struct bisect_request, run)},
+               {request_pause_options, offsetof(struct bisect_request, run)},
+               {request_build_options, offsetof(struct bisect_request, run)},
+               {options, 0}},
+    .ending = "Exit codes: 0 one commit was found and confirmed, 3 several are left, or the bad "
+              "commit is not worse than the good one on this machine; otherwise as 'gate run'.\n",
+    DEFAULTS(.run = {RUN_REQUEST_DEFAULTS}, .bad = "HEAD"),
+    .main = bisect,
+};

@@ -25,32 +25,9 @@ struct calibrate_request {
 static const struct option_def options[] = {
     OPTION(INTEGER, "processes", "N", processes, "fresh processes", .least = DECIDE_FIRST_LOOK,
            .most = CALIBRATE_PROCESSES_MAX, .fallback = "10"),
-    DB_OPTION(struct calibrate_request, run.db),
-    BASELINES_OPTION(struct calibrate_request, run.baselines),
+    DB_OPTION(run.db),
+    BASELINES_OPTION(run.baselines),
     {0},
-};
-
-const struct command command_calibrate = {
-    .name = "calibrate",
-    .summary = "estimate how often the gate would be wrong on this machine",
-    .about =
-        "Compares the kernels with copies of themselves that are slower by known shares (0, 0.5, "
-        "1, 2, 2.5, 3 and 5 %). For each case it reports how often the gate would fail unchanged "
-        "code, how often it would catch each slowdown, and the smallest slowdown that 20 processes "
-        "detect on this machine (the minimum detectable effect). The result is stored in the "
-        "history and printed. --budget is per case and share.\n"
-        "After an error in a case, or SIGINT, SIGTERM or SIGHUP, cases that have five processes or "
-        "more are kept, and the missing ones are reported.\n",
-    .groups = {{request_device_options, 0},
-               {request_options, 0},
-               {request_measure_options, 0},
-               {request_report_options, 0},
-               {request_library_options, 0},
-               {request_worker_options, 0},
-               {options, 0}},
-    .ending = "Exit codes: 0 every case detects the threshold on this machine, 3 some do not, or "
-              "lack processes; otherwise as 'gate run'.\n",
-    .main = cmd_calibrate,
 };
 
 struct calibrate_run {
@@ -142,7 +119,7 @@ static bool calibrate_case(struct calibrate_run *c, size_t i, size_t process)
     return !status && !interrupt_signal();
 }
 
-static void calibrate(struct calibrate_run *c)
+static void measure(struct calibrate_run *c)
 {
     char text[320];
     size_t n = c->setup.suite.n_cases;
@@ -180,7 +157,7 @@ static enum gate_status keep(const struct run_request *r, struct calibrate_run *
     size_t n = c->setup.suite.n_cases, counts[VERDICT_COUNT] = {0}, n_known = 0;
     struct document made, document;
     struct document_calibration calibration;
-    struct buf text;
+    RELEASED_BY(buf_release) struct buf text = buf_of(COMMAND_MAX_OUTPUT);
     for (size_t i = 0; i < n; i++) {
         n_known += calibrate_has_figures(&c->cases[i]);
         counts[c->cases[i].lacks]++;
@@ -190,7 +167,6 @@ static enum gate_status keep(const struct run_request *r, struct calibrate_run *
                          "no case was measured in the %d processes that a calibration takes, and "
                          "nothing is kept; case '%s', after %zu: %.600s",
                          DECIDE_FIRST_LOOK, c->cases[0].id, c->cases[0].n, c->cases[0].reason);
-    buf_init(&text, COMMAND_MAX_OUTPUT);
     calibrate_document(c->cases, n, c->wanted, c->run.counts, &calibration);
     c->setup.suite.n_cases = 0;
     run_document(&c->run, &made);
@@ -201,30 +177,48 @@ static enum gate_status keep(const struct run_request *r, struct calibrate_run *
     run_document_release(&made);
     calibrate_release(&calibration);
     enum gate_status status = run_reports_store(c->store, &text, &document, err);
-    buf_release(&text);
     return run_reports_finish(r, &document, status, err);
 }
 
-int cmd_calibrate(int argc, char **argv)
+static int calibrate(struct call *call, struct gate_error *err)
 {
-    struct calibrate_request r = {.processes = DEFAULT_PROCESSES};
-    struct gate_error err = {0};
-    int code;
-    run_request_init(&r.run);
-    if (!options_read(&command_calibrate, &r, 0, argc, argv, NULL, &code))
-        return run_reports_refuse(&r.run, argc, argv, code);
-    struct calibrate_run c = {.wanted = (size_t)r.processes};
-    enum gate_status status = prepare(&r.run, &c, &err);
+    const struct calibrate_request *r = call->arguments;
+    struct calibrate_run c = {.wanted = (size_t)r->processes};
+    enum gate_status status = prepare(&r->run, &c, err);
     if (!status) {
-        calibrate(&c);
-        status = keep(&r.run, &c, &err);
+        measure(&c);
+        status = keep(&r->run, &c, err);
     }
     if (status)
-        run_reports_fail(&r.run, &err);
-    code = status ? command_failed(&command_calibrate, &err) : verdict_exit_code(c.run.counts);
+        run_reports_fail(&r->run, err);
+    int code = status ? (int)status : verdict_exit_code(c.run.counts);
     run_release(&c.run);
     run_setup_close(&c.setup);
     store_close(c.store);
     free(c.cases);
     return code;
 }
+
+const struct command command_calibrate = {
+    .name = "gate calibrate",
+    .summary = "estimate how often the gate would be wrong on this machine",
+    .about =
+        "Compares the kernels with copies of themselves that are slower by known shares (0, 0.5, "
+        "1, 2, 2.5, 3 and 5 %). For each case it reports how often the gate would fail unchanged "
+        "code, how often it would catch each slowdown, and the smallest slowdown that 20 processes "
+        "detect on this machine (the minimum detectable effect). The result is stored in the "
+        "history and printed. --budget is per case and share.\n"
+        "After an error in a case, or SIGINT, SIGTERM or SIGHUP, cases that have five processes or "
+        "more are kept, and the missing ones are reported.\n",
+    .groups = {{request_device_options, 0},
+               {request_options, 0},
+               {request_measure_options, 0},
+               {request_report_options, 0},
+               {request_library_options, 0},
+               {options, 0}},
+    .ending = "Exit codes: 0 every case detects the threshold on this machine, 3 some do not, or "
+              "lack processes; otherwise as 'gate run'.\n",
+    DEFAULTS(.run = {RUN_REQUEST_DEFAULTS}, .processes = DEFAULT_PROCESSES),
+    .refused = run_reports_refuse,
+    .main = calibrate,
+};

@@ -28,7 +28,7 @@ static const struct option_def options[] = {
     OPTION(TEXT, "run", "UUID|latest", run,
            "the stored run if no report is named, by the beginning of its uuid",
            .fallback = "latest"),
-    DB_OPTION(ARGUMENTS, db),
+    DB_OPTION(db),
     OPTION(TEXT, "service", "github|gitlab", target.service, "where the merge request is",
            .fallback = "from the job's variables"),
     OPTION(TEXT, "api", "URL", target.api, "address of its API",
@@ -39,7 +39,7 @@ static const struct option_def options[] = {
     OPTION(TEXT, "change", "NUMBER", target.change, "the pull or merge request",
            .fallback = "from the job's event or variables, never from the report"),
     OPTION(TEXT, "name", "NAME", name, "one comment is kept for each name", .fallback = "gate"),
-    LINK_OPTION(ARGUMENTS, link),
+    LINK_OPTION(link),
     OPTION(TEXT, "annotations", "FILE", annotations,
            "write the bad cases to FILE: on GitHub as workflow commands (- is standard output), "
            "on GitLab for artifacts:reports:annotations, which needs --link"),
@@ -52,26 +52,6 @@ static const struct option_def options[] = {
            .fallback = "60"),
     FLAG("dry-run", dry_run, "print the comment, and send nothing"),
     {0},
-};
-
-const struct command command_comment = {
-    .name = "comment",
-    .operands = "[REPORT.json]...",
-    .summary = "write one comment on a pull or merge request, and keep it up to date",
-    .about =
-        "Writes the summary of a run as one comment on the pull request (GitHub) or merge request "
-        "(GitLab) of this job, and updates it at the next call. It reads the reports (--report "
-        "json=FILE of gate run), else a stored run.\n"
-        "The target comes only from this job's variables, its event and the options, so the "
-        "reports may come from a job that ran code of a fork. Give the token to a second job, "
-        "started by workflow_run on GitHub. Before it writes, the command asks the service for the "
-        "head commit, and refuses a report of another commit, so that an older job does not "
-        "overwrite a newer comment.\n",
-    .groups = {{options, 0}},
-    .ending = "Exit codes: 0 the comment is written, 3 the merge request has a newer commit and "
-              "nothing was written, 4 the server is not the intended one, 64 "
-              "usage, 74 an error of a file or of the service.\n",
-    .main = cmd_comment,
 };
 
 struct work {
@@ -88,7 +68,7 @@ struct work {
 
 static enum gate_status read_runs(struct work *w, int n, char **paths, struct gate_error *err)
 {
-    struct store *store = NULL;
+    RELEASED_BY(command_close_store) struct store *store = NULL;
     for (int i = 0; i < n; i++) {
         enum gate_status read = document_load(paths[i], &w->documents[w->n], err);
         w->n += !read;
@@ -97,12 +77,10 @@ static enum gate_status read_runs(struct work *w, int n, char **paths, struct ga
     }
     if (n)
         return GATE_OK;
-    enum gate_status status = store_open(w->arguments->db, STORE_READ_ONLY, &store, err);
-    if (!status)
-        status = command_document(store, w->arguments->run, &w->documents[0], err);
-    w->n = !status;
-    store_close(store);
-    return status;
+    TRY(store_open(w->arguments->db, STORE_READ_ONLY, &store, err));
+    TRY(command_document(store, w->arguments->run, &w->documents[0], err));
+    w->n = 1;
+    return GATE_OK;
 }
 
 /* ---- what is written ---- */
@@ -136,10 +114,9 @@ static void write_body(const struct work *w, struct buf *out)
 
 static enum gate_status write_annotations(const struct work *w, struct gate_error *err)
 {
-    struct buf text;
+    RELEASED_BY(buf_release) struct buf text = buf_of(COMMAND_MAX_OUTPUT);
     if (!w->arguments->annotations)
         return GATE_OK;
-    buf_init(&text, COMMAND_MAX_OUTPUT);
     if (w->target.service == COMMENT_GITLAB) {
         annotations_gitlab(w->documents, w->n, w->arguments->link.url, &text);
     } else {
@@ -148,13 +125,11 @@ static enum gate_status write_annotations(const struct work *w, struct gate_erro
         for (size_t i = 0; i < w->n_early; i++)
             annotations_github_early(w->early[i].exit_code, w->early[i].message, &text);
     }
-    enum gate_status status = command_write(w->arguments->annotations, &text, err);
-    buf_release(&text);
-    return status;
+    return command_write(w->arguments->annotations, &text, err);
 }
 
-static enum gate_status comment(struct work *w, int n, char **paths, struct buf *body,
-                                struct gate_error *err)
+static enum gate_status write_comment(struct work *w, int n, char **paths, struct buf *body,
+                                      struct gate_error *err)
 {
     const struct comment_arguments *a = w->arguments;
     char url[300] = "", *head = w->target.head;
@@ -201,22 +176,35 @@ static enum gate_status comment(struct work *w, int n, char **paths, struct buf 
     return GATE_OK;
 }
 
-int cmd_comment(int argc, char **argv)
+static int comment(struct call *call, struct gate_error *err)
 {
-    struct comment_arguments a = {
-        .db = DEFAULT_DB, .run = "latest", .name = "gate", .patience_s = 60};
-    struct gate_error err;
-    struct buf body;
-    int code;
-    if (!options_read(&command_comment, &a, REPORTS_MAX, argc, argv, NULL, &code))
-        return code;
-    struct work *w = xcalloc(1, sizeof *w);
-    w->arguments = &a;
-    buf_init(&body, 2 * COMMENT_MAX(COMMENT_GITLAB));
-    enum gate_status status = comment(w, argc - optind, argv + optind, &body, &err);
-    buf_release(&body);
+    RELEASED_BY(free_at) struct work *w = xcalloc(1, sizeof *w);
+    RELEASED_BY(buf_release) struct buf body = buf_of(2 * COMMENT_MAX(COMMENT_GITLAB));
+    w->arguments = call->arguments;
+    enum gate_status status = write_comment(w, call->n_operands, call->operands, &body, err);
     for (size_t i = 0; i < w->n; i++)
         document_release(&w->documents[i]);
-    free(w);
-    return status ? command_failed(&command_comment, &err) : GATE_OK;
+    return status;
 }
+
+const struct command command_comment = {
+    .name = "gate comment",
+    .operands = "[REPORT.json]...",
+    .summary = "write one comment on a pull or merge request, and keep it up to date",
+    .about =
+        "Writes the summary of a run as one comment on the pull request (GitHub) or merge request "
+        "(GitLab) of this job, and updates it at the next call. It reads the reports (--report "
+        "json=FILE of gate run), else a stored run.\n"
+        "The target comes only from this job's variables, its event and the options, so the "
+        "reports may come from a job that ran code of a fork. Give the token to a second job, "
+        "started by workflow_run on GitHub. Before it writes, the command asks the service for the "
+        "head commit, and refuses a report of another commit, so that an older job does not "
+        "overwrite a newer comment.\n",
+    .groups = {{options, 0}},
+    .ending = "Exit codes: 0 the comment is written, 3 the merge request has a newer commit and "
+              "nothing was written, 4 the server is not the intended one, 64 "
+              "usage, 74 an error of a file or of the service.\n",
+    .most = REPORTS_MAX,
+    DEFAULTS(.db = DEFAULT_DB, .run = "latest", .name = "gate", .patience_s = 60),
+    .main = comment,
+};

@@ -31,35 +31,10 @@ static const struct option_def options[] = {
     OPTION(TEXT, "cases", "RUN.json", run_file,
            "a JSON report of gate run on a GPU: also list its cases that launch a changed kernel"),
     FLAG("json", json, "print JSON, of all kernels"),
-    BASELINES_OPTION(struct diff_request, run.baselines),
+    BASELINES_OPTION(run.baselines),
     OPTION(TEXT, "device-model", "M", device_model,
            "the baseline of this device model, such as nvidia-h200"),
     {0},
-};
-
-const struct command command_diff = {
-    .name = "diff",
-    .operands = "NEW OLD",
-    .summary = "compare the kernels of two libraries, without a GPU",
-    .about =
-        "Compares the GPU code of kernel library NEW with that of OLD, kernel by kernel: "
-        "registers, stack, loads and stores of local memory, static shared memory, barriers and "
-        "size. NEW and OLD are files, commits of this repository (which are built if necessary), "
-        "or baseline:CASE, the library of a stored baseline. Kernel names are "
-        "those of the source where cu++filt or c++filt is found; --json keeps them as they are.\n"
-        "\n"
-        "Local memory holds spilled registers, and arrays with an index that the compiler does not "
-        "know. Its bytes are per thread, with each instruction counted once, as ptxas -v counts "
-        "spills. A '?' means that the file does not contain the figure. A library does not say "
-        "which kernels a case launches, but the report of a run does: see --cases.\n"
-        "\n"
-        "If nvdisasm of the CUDA toolkit is on PATH, in $CUDA_HOME/bin or below /usr/local/cuda, "
-        "the output also shows which instructions occur more or less often in a listed kernel, "
-        "and what they do.\n",
-    .groups = {{options, 0}, {request_build_options, offsetof(struct diff_request, run)}},
-    .ending = "Exit codes: 0 the kernels were compared; 64 a library has no GPU code, or its code "
-              "cannot be read.\n",
-    .main = cmd_diff,
 };
 
 struct diff_selection {
@@ -162,56 +137,66 @@ static enum gate_status write_cases(const struct diff_request *r, const struct d
     return GATE_OK;
 }
 
-static enum gate_status print(const struct diff_request *r, struct diff *d, struct gate_error *err)
+static void free_code(struct machine_code **m)
 {
-    const struct report_style style = command_style();
-    struct buf text;
-    buf_init(&text, COMMAND_MAX_OUTPUT);
-    if (!r->json)
-        diff_demangle(d);
-    if (r->json)
-        diff_write_json(d, &text);
-    else
-        diff_write(d, r->all, r->markdown, &style, &text);
-    if (!r->json)
-        diff_write_instructions(d, r->instructions, r->markdown, &style, &text);
-    enum gate_status status = r->run_file ? write_cases(r, d, &text, err) : GATE_OK;
-    if (!status)
-        status = command_write(NULL, &text, err);
-    buf_release(&text);
-    return status;
+    machine_code_free(*m);
 }
 
-int cmd_diff(int argc, char **argv)
+static int diff(struct call *call, struct gate_error *err)
 {
-    struct diff_request r = {0};
-    struct machine_code *new = NULL, *old = NULL;
-    struct diff d = {0};
-    struct gate_error err = {0};
-    int code;
-    run_request_init(&r.run);
-    if (!options_read(&command_diff, &r, 2, argc, argv, NULL, &code))
-        return code;
-    if (argc - optind != 2)
-        return command_usage(&command_diff, "two libraries or commits are needed: NEW OLD");
-    if (r.json && (r.instructions || r.markdown || r.run_file))
+    const struct diff_request *r = call->arguments;
+    char **names = call->operands;
+    const struct report_style style = command_style();
+    RELEASED_BY(free_code) struct machine_code *new = NULL;
+    RELEASED_BY(free_code) struct machine_code *old = NULL;
+    RELEASED_BY(diff_release) struct diff d = {0};
+    RELEASED_BY(buf_release) struct buf text = buf_of(COMMAND_MAX_OUTPUT);
+    if (r->json && (r->instructions || r->markdown || r->run_file))
         return command_usage(&command_diff, "--json cannot be combined with --instructions, "
                                             "--cases or --markdown");
-    enum gate_status status = resolve(&r, argv[optind], NULL, &err);
-    if (!status)
-        status = resolve(&r, argv[optind + 1], NULL, &err);
-    if (!status)
-        status = open_library(&r, argv[optind], &new, &err);
-    if (!status)
-        status = open_library(&r, argv[optind + 1], &old, &err);
-    if (!status)
-        status = diff_libraries(new, old, (unsigned)r.architecture, &d, &err);
-    if (!status)
-        status = diff_read_listings(&d, r.all, &err);
-    if (!status)
-        status = print(&r, &d, &err);
-    diff_release(&d);
-    machine_code_free(new);
-    machine_code_free(old);
-    return status ? command_failed(&command_diff, &err) : GATE_OK;
+    TRY(resolve(r, names[0], NULL, err));
+    TRY(resolve(r, names[1], NULL, err));
+    TRY(open_library(r, names[0], &new, err));
+    TRY(open_library(r, names[1], &old, err));
+    TRY(diff_libraries(new, old, (unsigned)r->architecture, &d, err));
+    TRY(diff_read_listings(&d, r->all, err));
+    if (r->json) {
+        diff_write_json(&d, &text);
+    } else {
+        diff_demangle(&d);
+        diff_write(&d, r->all, r->markdown, &style, &text);
+        diff_write_instructions(&d, r->instructions, r->markdown, &style, &text);
+    }
+    if (r->run_file)
+        TRY(write_cases(r, &d, &text, err));
+    return command_write(NULL, &text, err);
 }
+
+const struct command command_diff = {
+    .name = "gate diff",
+    .operands = "NEW OLD",
+    .summary = "compare the kernels of two libraries, without a GPU",
+    .about =
+        "Compares the GPU code of kernel library NEW with that of OLD, kernel by kernel: "
+        "registers, stack, loads and stores of local memory, static shared memory, barriers and "
+        "size. NEW and OLD are files, commits of this repository (which are built if necessary), "
+        "or baseline:CASE, the library of a stored baseline. Kernel names are "
+        "those of the source where cu++filt or c++filt is found; --json keeps them as they are.\n"
+        "\n"
+        "Local memory holds spilled registers, and arrays with an index that the compiler does not "
+        "know. Its bytes are per thread, with each instruction counted once, as ptxas -v counts "
+        "spills. A '?' means that the file does not contain the figure. A library does not say "
+        "which kernels a case launches, but the report of a run does: see --cases.\n"
+        "\n"
+        "If nvdisasm of the CUDA toolkit is on PATH, in $CUDA_HOME/bin or below /usr/local/cuda, "
+        "the output also shows which instructions occur more or less often in a listed kernel, "
+        "and what they do.\n",
+    .groups = {{options, 0}, {request_build_options, offsetof(struct diff_request, run)}},
+    .ending = "Exit codes: 0 the kernels were compared; 64 a library has no GPU code, or its code "
+              "cannot be read.\n",
+    .least = 2,
+    .most = 2,
+    .missing = "two libraries or commits are needed: NEW OLD",
+    DEFAULTS(.run = {RUN_REQUEST_DEFAULTS}),
+    .main = diff,
+};

@@ -25,8 +25,8 @@ struct doctor_arguments {
 
 static const struct option_def options[] = {
     OPTION(TEXT, "device", "auto|host|cuda:N", device, "the device to open", .fallback = "auto"),
-    DB_OPTION(struct doctor_arguments, db),
-    BASELINES_OPTION(struct doctor_arguments, baselines),
+    DB_OPTION(db),
+    BASELINES_OPTION(baselines),
     OPTION(TEXT, "library", "FILE", library, "the kernel library to test", .key = "library",
            .is_path = true, .fallback = "only the gate's own"),
     OPTION(LIST, "provider", "FILE", providers, "a library to compare with, repeatable",
@@ -35,18 +35,6 @@ static const struct option_def options[] = {
            .is_path = true, .fallback = "canonical on a GPU, host on the host"),
     FLAG("json", json, "print a JSON document"),
     {0},
-};
-
-const struct command command_doctor = {
-    .name = "doctor",
-    .summary = "report the abilities of this machine, and the settings of the gate",
-    .about = "Opens the device as a run would, and reports device, driver, kernel libraries, "
-             "absent providers with the reason, curl (which `gate push` needs), whether the "
-             "library to test opens and which cases it serves, the database, baselines and cache "
-             "in use, and the environment variables of the gate.",
-    .groups = {{options, 0}},
-    .ending = "Exit code 4: the device is missing or busy.\n",
-    .main = cmd_doctor,
 };
 
 #define LINE "  %-14s " /* of text, with its label */
@@ -288,41 +276,50 @@ static void print_json(const struct message_greeting *greeting,
     buf_release(&text);
 }
 
-int cmd_doctor(int argc, char **argv)
+static int doctor(struct call *call, struct gate_error *err)
 {
-    struct doctor_arguments a = {.db = DEFAULT_DB, .baselines = DEFAULT_BASELINES};
+    const struct doctor_arguments *a = call->arguments;
     struct target target = {0};
     struct supervisor *s = NULL;
     struct doctor_library library = {0};
-    struct gate_error err = {0};
-    int exit_code;
-    if (!options_read(&command_doctor, &a, 0, argc, argv, NULL, &exit_code))
-        return exit_code;
-    const struct target_choice choice = {.device = a.device,
-                                         .providers = a.providers.text,
-                                         .n_providers = a.providers.n,
-                                         .without_vendors = a.providers.none};
-    enum gate_status status = target_resolve(&choice, &target, &err);
+    const struct target_choice choice = {.device = a->device,
+                                         .providers = a->providers.text,
+                                         .n_providers = a->providers.n,
+                                         .without_vendors = a->providers.none};
+    enum gate_status status = target_resolve(&choice, &target, err);
     if (!status)
-        status = supervisor_start(&target.options, &s, &err);
-    if (!status && !a.json)
+        status = supervisor_start(&target.options, &s, err);
+    if (!status && !a->json)
         print_greeting(supervisor_greeting(s));
-    if (!status && a.library) {
+    if (!status && a->library) {
         supervisor_retire_worker(s); /* one at a time is on the device */
-        look_at_library(&a, &target, &library);
+        look_at_library(a, &target, &library);
     }
-    if (!status && a.json)
+    if (!status && a->json)
         print_json(supervisor_greeting(s), &library);
-    if (!a.json) {
+    if (!a->json) {
         if (library.file)
             print_library(&library);
         if (!status)
-            print_files(&a, supervisor_greeting(s)->device.model);
+            print_files(a, supervisor_greeting(s)->device.model);
         print_environment();
     }
     suite_free(&library.loaded);
     free(library.not_served);
     supervisor_stop(library.worker);
     supervisor_stop(s);
-    return status ? command_failed(&command_doctor, &err) : GATE_OK;
+    return status;
 }
+
+const struct command command_doctor = {
+    .name = "gate doctor",
+    .summary = "report the abilities of this machine, and the settings of the gate",
+    .about = "Opens the device as a run would, and reports device, driver, kernel libraries, "
+             "absent providers with the reason, curl (which `gate push` needs), whether the "
+             "library to test opens and which cases it serves, the database, baselines and cache "
+             "in use, and the environment variables of the gate.",
+    .groups = {{options, 0}},
+    .ending = "Exit code 4: the device is missing or busy.\n",
+    DEFAULTS(.db = DEFAULT_DB, .baselines = DEFAULT_BASELINES),
+    .main = doctor,
+};

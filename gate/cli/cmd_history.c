@@ -19,24 +19,18 @@ struct history_arguments {
 
 #define ARGUMENTS struct history_arguments
 
-static const struct option_def history_options[] = {
-    OPTION(INTEGER, "limit", "N", limit, "at most N measurements of a case and device model",
-           .least = 1, .most = 1000000, .fallback = "20"),
+static const struct option_def list_options[] = {
     OPTION(TEXT, "device-model", "MODEL", device_model,
            "only this device model, such as nvidia-h200"),
-    JSON_OPTION(struct history_arguments, json),
-    DB_OPTION(struct history_arguments, db),
+    JSON_OPTION(json),
+    DB_OPTION(db),
     {0},
 };
 
-const struct command command_history = {
-    .name = "history",
-    .operands = "CASE",
-    .summary = "the measurements of a case, newest first",
-    .about = "Lists the verified measurements of a case, newest first, by device model. CASE may "
-             "be a pattern, such as 'gemm/*'. A '+' after a commit means uncommitted changes.",
-    .groups = {{history_options, 0}},
-    .main = cmd_history,
+static const struct option_def history_options[] = {
+    OPTION(INTEGER, "limit", "N", limit, "at most N measurements of a case and device model",
+           .least = 1, .most = 1000000, .fallback = "20"),
+    {0},
 };
 
 #define OF store_point
@@ -170,54 +164,50 @@ static bool add_track(void *context, const struct store_point *l)
     return true;
 }
 
-int cmd_history(int argc, char **argv)
+static void release_history(struct history *h)
 {
-    struct history_arguments a = {.db = DEFAULT_DB, .limit = 20};
-    struct store *store = NULL;
-    struct gate_error err;
-    int exit_code;
-    if (!options_read(&command_history, &a, 1, argc, argv, NULL, &exit_code))
-        return exit_code;
-    if (optind == argc)
-        return command_usage(&command_history, "which CASE?");
-    struct history h = {.pattern = argv[optind]};
-    list_open(&h.list, &history_list, a.json);
-    enum gate_status status = store_open(a.db, STORE_READ_ONLY, &store, &err);
-    if (!status)
-        status = store_leaderboard(store, a.device_model, add_track, &h, &err);
-    for (size_t i = 0; !status && i < h.n_tracks; i++) {
-        const struct track *at = &h.tracks[i];
-        status =
-            store_trend(store, at->case_id, at->device_model, a.limit, add_point, &h.list, &err);
-        list_table(&h.list, at->case_id, at->device_model);
+    for (size_t i = 0; i < h->n_tracks; i++) {
+        free(h->tracks[i].case_id);
+        free(h->tracks[i].device_model);
     }
-    if (!status && !h.list.n)
-        status = gate_fail(&err, GATE_USAGE, "'%s' has no verified measurements of '%s'%s%s", a.db,
-                           h.pattern, a.device_model ? " on " : "",
-                           a.device_model ? a.device_model : "");
-    if (!status)
-        status = list_print(&h.list, NULL, &err);
-    for (size_t i = 0; i < h.n_tracks; i++) {
-        free(h.tracks[i].case_id);
-        free(h.tracks[i].device_model);
-    }
-    free(h.tracks);
-    list_release(&h.list);
-    store_close(store);
-    return status ? command_failed(&command_history, &err) : GATE_OK;
+    free(h->tracks);
+    list_release(&h->list);
 }
 
-/* ---- leaderboard ---- */
+static int history(struct call *call, struct gate_error *err)
+{
+    const struct history_arguments *a = call->arguments;
+    RELEASED_BY(command_close_store) struct store *store = NULL;
+    RELEASED_BY(release_history) struct history h = {.pattern = call->operands[0]};
+    list_open(&h.list, &history_list, a->json);
+    TRY(store_open(a->db, STORE_READ_ONLY, &store, err));
+    TRY(store_leaderboard(store, a->device_model, add_track, &h, err));
+    for (const struct track *at = h.tracks; at < h.tracks + h.n_tracks; at++) {
+        TRY(store_trend(store, at->case_id, at->device_model, a->limit, add_point, &h.list, err));
+        list_table(&h.list, at->case_id, at->device_model);
+    }
+    if (!h.list.n)
+        return gate_fail(err, GATE_USAGE, "'%s' has no verified measurements of '%s'%s%s", a->db,
+                         h.pattern, a->device_model ? " on " : "",
+                         a->device_model ? a->device_model : "");
+    return list_print(&h.list, NULL, err);
+}
 
-const struct command command_leaderboard = {
-    .name = "leaderboard",
-    .summary = "the fastest kernel of each case, with its commit",
-    .about = "Lists the lowest verified p50 of each case, device model and provider, with its "
-             "commit. Only the newest contract of a case counts. A '+' after a commit means "
-             "uncommitted changes.",
-    .groups = {{&history_options[1], 0}}, /* without --limit */
-    .main = cmd_leaderboard,
+const struct command command_history = {
+    .name = "gate history",
+    .operands = "CASE",
+    .summary = "the measurements of a case, newest first",
+    .about = "Lists the verified measurements of a case, newest first, by device model. CASE may "
+             "be a pattern, such as 'gemm/*'. A '+' after a commit means uncommitted changes.",
+    .groups = {{list_options, 0}, {history_options, 0}},
+    .least = 1,
+    .most = 1,
+    .missing = "which CASE?",
+    DEFAULTS(.db = DEFAULT_DB, .limit = 20),
+    .main = history,
 };
+
+/* ---- leaderboard ---- */
 
 static const struct list_column leader_columns[] = {
     {"case", false, 0, TERM_PLAIN, list_text, POINT_AT(case_id)},
@@ -240,27 +230,27 @@ static bool add_leader(void *context, const struct store_point *l)
     return true;
 }
 
-int cmd_leaderboard(int argc, char **argv)
+static int leaderboard(struct call *call, struct gate_error *err)
 {
-    struct history_arguments a = {.db = DEFAULT_DB};
-    struct store *store = NULL;
-    struct list list;
-    struct gate_error err;
-    int exit_code;
-
-    if (!options_read(&command_leaderboard, &a, 0, argc, argv, NULL, &exit_code))
-        return exit_code;
-    list_open(&list, &leader_list, a.json);
-    enum gate_status status = store_open(a.db, STORE_READ_ONLY, &store, &err);
-    if (!status)
-        status = store_leaderboard(store, a.device_model, add_leader, &list, &err);
-    if (!status && a.device_model && !a.json && !list.n)
-        status = gate_fail(&err, GATE_USAGE, "'%s' has no measurements of device model '%s'", a.db,
-                           a.device_model);
-    if (!status)
-        status =
-            list_print(&list, "no verified measurement is stored; gate run makes some\n", &err);
-    list_release(&list);
-    store_close(store);
-    return status ? command_failed(&command_leaderboard, &err) : GATE_OK;
+    const struct history_arguments *a = call->arguments;
+    RELEASED_BY(command_close_store) struct store *store = NULL;
+    RELEASED_BY(list_release) struct list list;
+    list_open(&list, &leader_list, a->json);
+    TRY(store_open(a->db, STORE_READ_ONLY, &store, err));
+    TRY(store_leaderboard(store, a->device_model, add_leader, &list, err));
+    if (a->device_model && !a->json && !list.n)
+        return gate_fail(err, GATE_USAGE, "'%s' has no measurements of device model '%s'", a->db,
+                         a->device_model);
+    return list_print(&list, "no verified measurement is stored; gate run makes some\n", err);
 }
+
+const struct command command_leaderboard = {
+    .name = "gate leaderboard",
+    .summary = "the fastest kernel of each case, with its commit",
+    .about = "Lists the lowest verified p50 of each case, device model and provider, with its "
+             "commit. Only the newest contract of a case counts. A '+' after a commit means "
+             "uncommitted changes.",
+    .groups = {{list_options, 0}},
+    DEFAULTS(.db = DEFAULT_DB),
+    .main = leaderboard,
+};

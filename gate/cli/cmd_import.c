@@ -34,12 +34,8 @@ struct import_arguments {
 
 static bool read_tool(void *field, const char *text)
 {
-    for (int i = 0; foreign_tools[i]; i++)
-        if (!strcmp(foreign_tools[i], text)) {
-            *(struct tool_choice *)field = (struct tool_choice){true, (enum foreign_tool)i};
-            return true;
-        }
-    return false;
+    struct tool_choice *choice = field;
+    return choice->given = foreign_tool(text, &choice->tool);
 }
 
 static bool read_model(void *field, const char *text)
@@ -63,30 +59,8 @@ static const struct option_def options[] = {
     OPTION(READ, "device", "MODEL", device,
            "with --from: the model of the device, where the file does not name it",
            .form = "a name such as nvidia-h200", .read = read_model),
-    DB_OPTION(struct import_arguments, db),
+    DB_OPTION(db),
     {0},
-};
-
-const struct command command_import = {
-    .name = "import",
-    .operands = "FILE|-",
-    .summary = "import exported runs",
-    .about = "Stores run documents: one JSON document, or NDJSON with one document per line, as "
-             "`gate export` writes it. Each document must match the schema, and its verdict and "
-             "exit code must follow from its cases. It is stored completely or not at all. A run "
-             "that is already stored is skipped, so an import can be repeated. An invalid document "
-             "ends the import with exit code 74 and the line of the fault; the documents before it "
-             "stay stored. The database is created if necessary. A job that imports what another "
-             "job measured passes "
-             "--commit and --branch from its own variables, since the document states only what "
-             "the other job claims.\n\n"
-             "With --from, FILE holds times that another tool measured. They become a run that is "
-             "shown beside those of the gate with the word 'foreign', and never has a verdict: "
-             "nothing was verified, or measured beside a baseline. Commit, branch, device and time "
-             "are those of the options, else of the file, else of git and of the file's date. "
-             "Results that were skipped or failed, or have no time, are left out and counted.",
-    .groups = {{options, 0}},
-    .main = cmd_import,
 };
 
 struct import {
@@ -152,16 +126,15 @@ static enum gate_status check(const struct import *im, unsigned line, const stru
 static enum gate_status store_text(struct import *im, unsigned line, const struct buf *text,
                                    struct gate_error *err)
 {
-    struct document d;
+    RELEASED_BY(document_release) struct document d = {0};
     bool existed = false;
     TRY(document_parse(im->name, line, text->data, text->len, GATE_IO, &d, err));
-    enum gate_status status = check(im, line, text, &d, err);
-    if (!status && store_put_run(im->store, &d, text->data, text->len, &existed, err))
-        status = gate_fail_context(err, "%s:%u", im->name, line);
-    document_release(&d);
-    im->n_existed += !status && existed;
-    im->n_stored += !status && !existed;
-    return status;
+    TRY(check(im, line, text, &d, err));
+    if (store_put_run(im->store, &d, text->data, text->len, &existed, err))
+        return gate_fail_context(err, "%s:%u", im->name, line);
+    im->n_existed += existed;
+    im->n_stored += !existed;
+    return GATE_OK;
 }
 
 static enum gate_status import_input(struct import *im, struct buf *text, struct gate_error *err)
@@ -202,89 +175,99 @@ static enum gate_status store_foreign(void *context, const struct buf *document,
 static enum gate_status import_foreign(struct import *im, struct buf *text, struct gate_error *err)
 {
     const struct import_arguments *a = im->arguments;
-    struct foreign_file file = {.times = NULL};
+    RELEASED_BY(foreign_release) struct foreign_file file = {.times = NULL};
     struct origin origin;
     struct stat about;
     int64_t time_ms = clock_wall_ms();
     if (!fstat(fileno(im->in), &about) && S_ISREG(about.st_mode))
         time_ms = (int64_t)about.st_mtim.tv_sec * 1000;
     TRY(file_read_fd(fileno(im->in), im->name, text, err));
-    const char *bytes = text->data ? text->data : "";
-    enum gate_status status = foreign_read(a->from.tool, im->name, bytes, text->len, &file, err);
+    TRY(foreign_read(a->from.tool, im->name, text->data, text->len, &file, err));
     /* The option, else what the file says, else what git says here. */
     const struct origin_choice choice = {.commit = a->commit ? a->commit : file.commit,
                                          .branch = a->branch ? a->branch : file.branch};
-    if (!status)
-        origin_read(&choice, &origin);
-    if (!status && !origin.commit[0])
-        status =
-            gate_fail(err, GATE_USAGE, "%s: no commit is known here: add --commit HASH", im->name);
-    if (!status && !origin.branch[0])
-        status =
-            gate_fail(err, GATE_USAGE, "%s: no branch is known here: add --branch NAME", im->name);
-    if (!status) {
-        const struct foreign_about of = {.tool = a->from.tool,
-                                         .name = im->name,
-                                         .text = bytes,
-                                         .len = text->len,
-                                         .device = a->device,
-                                         .origin = &origin,
-                                         .time_ms = time_ms};
-        if (choice.commit) /* then it is not known to be the tree that git has here */
-            origin.dirty = !a->commit && file.dirty;
-        status = foreign_documents(&file, &of, store_foreign, im, err);
-    }
-    if (!status && file.n_left_out > 0)
+    origin_read(&choice, &origin);
+    if (!origin.commit[0])
+        return gate_fail(err, GATE_USAGE, "%s: no commit is known here: add --commit HASH",
+                         im->name);
+    if (!origin.branch[0])
+        return gate_fail(err, GATE_USAGE, "%s: no branch is known here: add --branch NAME",
+                         im->name);
+    if (choice.commit) /* then it is not known to be the tree that git has here */
+        origin.dirty = !a->commit && file.dirty;
+    const struct foreign_about of = {.tool = a->from.tool,
+                                     .name = im->name,
+                                     .text = text->data,
+                                     .len = text->len,
+                                     .device = a->device,
+                                     .origin = &origin,
+                                     .time_ms = time_ms};
+    TRY(foreign_documents(&file, &of, store_foreign, im, err));
+    if (file.n_left_out > 0)
         command_note(&command_import, "left out, because skipped, failed or without a time: %zu",
                      file.n_left_out);
-    foreign_release(&file);
-    return status;
+    return GATE_OK;
 }
 
 static enum gate_status import_file(struct import *im, const char *path, struct gate_error *err)
 {
     bool standard = !strcmp(path, "-");
-    struct buf text;
+    RELEASED_BY(buf_release) struct buf text = buf_of(MAX_DOCUMENT);
     im->name = standard ? "standard input" : path;
     im->in = standard ? stdin : fopen(path, "re");
     if (!im->in)
         return gate_fail(err, GATE_IO, "cannot open '%s': %s", path, strerror(errno));
-    buf_init(&text, MAX_DOCUMENT);
     enum gate_status status = store_open(im->arguments->db, STORE_READ_WRITE, &im->store, err);
     if (!status)
         status = im->arguments->from.given ? import_foreign(im, &text, err)
                                            : import_input(im, &text, err);
-    buf_release(&text);
     store_close(im->store);
     if (!standard)
         fclose(im->in);
     return status;
 }
 
-int cmd_import(int argc, char **argv)
+static int import(struct call *call, struct gate_error *err)
 {
-    struct import_arguments a = {.db = DEFAULT_DB};
-    struct import im = {.arguments = &a};
-    struct gate_error err;
-    int exit_code;
-
-    if (!options_read(&command_import, &a, 1, argc, argv, NULL, &exit_code))
-        return exit_code;
-    if (optind == argc)
-        return command_usage(&command_import, "name a FILE, or - for standard input");
-    if (a.device && !a.from.given)
+    const struct import_arguments *a = call->arguments;
+    struct import im = {.arguments = a};
+    if (a->device && !a->from.given)
         return command_usage(&command_import, "--device goes with --from alone");
-    if (a.from.given && a.commit && !hex_is(a.commit, 40))
+    if (a->from.given && a->commit && !hex_is(a->commit, 40))
         return command_usage(&command_import, "--commit must have 40 hexadecimal digits");
-    enum gate_status status = import_file(&im, argv[optind], &err);
-    if (status == GATE_OK) {
-        int n = printf(a.json ? "{\"stored\": %zu, \"existed\": %zu}\n"
-                              : "runs: %zu stored, %zu already there\n",
-                       im.n_stored, im.n_existed);
-        return n < 0 || fflush(stdout) == EOF ? GATE_IO : GATE_OK;
-    }
-    if (im.n_stored + im.n_existed > 0)
-        gate_fail(&err, status, "%s; the documents before it are stored (%zu new)", err.message,
+    enum gate_status status = import_file(&im, call->operands[0], err);
+    if (!status)
+        printf(a->json ? "{\"stored\": %zu, \"existed\": %zu}\n"
+                       : "runs: %zu stored, %zu already there\n",
+               im.n_stored, im.n_existed);
+    else if (im.n_stored + im.n_existed > 0)
+        gate_fail(err, status, "%s; the documents before it are stored (%zu new)", err->message,
                   im.n_stored);
-    return command_failed(&command_import, &err);
+    return status;
 }
+
+const struct command command_import = {
+    .name = "gate import",
+    .operands = "FILE|-",
+    .summary = "import exported runs",
+    .about = "Stores run documents: one JSON document, or NDJSON with one document per line, as "
+             "`gate export` writes it. Each document must match the schema, and its verdict and "
+             "exit code must follow from its cases. It is stored completely or not at all. A run "
+             "that is already stored is skipped, so an import can be repeated. An invalid document "
+             "ends the import with exit code 74 and the line of the fault; the documents before it "
+             "stay stored. The database is created if necessary. A job that imports what another "
+             "job measured passes "
+             "--commit and --branch from its own variables, since the document states only what "
+             "the other job claims.\n\n"
+             "With --from, FILE holds times that another tool measured. They become a run that is "
+             "shown beside those of the gate with the word 'foreign', and never has a verdict: "
+             "nothing was verified, or measured beside a baseline. Commit, branch, device and time "
+             "are those of the options, else of the file, else of git and of the file's date. "
+             "Results that were skipped or failed, or have no time, are left out and counted.",
+    .groups = {{options, 0}},
+    .least = 1,
+    .most = 1,
+    .missing = "name a FILE, or - for standard input",
+    DEFAULTS(.db = DEFAULT_DB),
+    .main = import,
+};

@@ -2,6 +2,7 @@
 /*
  * cmd_init.c: gate init: what a repository needs to gate its kernels, as files to be committed.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,17 +77,6 @@ static const struct option_def options[] = {
          "replace existing files; without it they are kept. Of gate.json only what options name "
          "changes, and the suite is replaced only with --example"),
     {0},
-};
-
-const struct command command_init = {
-    .name = "init",
-    .summary = "write gate.json, a suite and a CI job into this repository",
-    .about = "Writes gate.json, so that commands need no options in this repository; a suite of a "
-             "few problems, to be replaced by your own; and the job for the detected CI system. It "
-             "prints the name of each file that it writes or keeps. If gate.json exists and is "
-             "kept, the other files follow it.",
-    .groups = {{options, 0}},
-    .main = cmd_init,
 };
 
 /* ---- what is asked for ---- */
@@ -248,24 +238,22 @@ static enum gate_status write_file(const struct init *i, const char *path, const
         printf("kept      %s, which exists (--force replaces it)\n", path);
         return GATE_OK;
     }
-    enum gate_status status = GATE_OK;
     if (slash) {
         snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
-        status = file_make_folders(folder, 0777, i->err);
+        TRY(file_make_folders(folder, 0777, i->err));
     }
-    if (!status)
-        status = command_write(path, text, i->err);
-    if (!status)
-        printf("%s  %s\n", there ? "replaced" : "wrote   ", path);
-    return status;
+    TRY(command_write(path, text, i->err));
+    printf("%s  %s\n", there ? "replaced" : "wrote   ", path);
+    return GATE_OK;
 }
 
-static const struct embedded_file *find_file(const char *name)
+static const char *embedded(const char *name)
 {
     for (size_t k = 0; k < embedded_init_count; k++)
         if (!strcmp(embedded_init[k].name, name))
-            return &embedded_init[k];
-    return NULL;
+            return (const char *)embedded_init[k].data;
+    assert(!"a file of the build");
+    return "";
 }
 
 /* The lines of a value stand as far to the right as its mark. */
@@ -294,12 +282,8 @@ static enum gate_status write_embedded(const struct init *i, const char *name, c
     } marks[] = {{"@BUILD@", i->build},      {"@LIBRARY@", i->library},
                  {"@MAIN@", i->main_branch}, {"@BASELINES@", i->baselines},
                  {"@IN@", i->inside},        {OP_MARK, i->op ? i->op : OP_MARK}};
-    const struct embedded_file *file = find_file(name);
-    struct buf text;
-    if (!file)
-        return gate_fail(i->err, GATE_INTERNAL, "%s is not embedded", name);
-    buf_init(&text, FILE_MAX_BYTES);
-    for (const char *at = (const char *)file->data; *at;) {
+    RELEASED_BY(buf_release) struct buf text = buf_of(FILE_MAX_BYTES);
+    for (const char *at = embedded(name); *at;) {
         size_t k = 0, n = sizeof marks / sizeof marks[0];
         while (k < n && strncmp(at, marks[k].mark, strlen(marks[k].mark)) != 0)
             k++;
@@ -310,9 +294,7 @@ static enum gate_status write_embedded(const struct init *i, const char *name, c
             buf_putc(&text, *at++);
         }
     }
-    enum gate_status status = write_file(i, path, &text);
-    buf_release(&text);
-    return status;
+    return write_file(i, path, &text);
 }
 
 /* CI systems read their files at the root of the repository, which may be above. */
@@ -323,8 +305,9 @@ static enum gate_status write_at_top(const struct init *i, const char *name, con
     return write_embedded(i, name, above);
 }
 
-static bool has_line(const struct buf *text, const char *line, size_t n)
+static bool has_line(const struct buf *text, const char *line)
 {
+    size_t n = strlen(line);
     for (const char *at = text->data; at && *at; at += strcspn(at, "\n"), at += *at == '\n')
         if (strcspn(at, "\r\n") == n && !strncmp(at, line, n))
             return true;
@@ -334,17 +317,14 @@ static bool has_line(const struct buf *text, const char *line, size_t n)
 /* Adds the lines that it lacks: one that is there is somebody's own, with or without --force. */
 static enum gate_status write_ignored(const struct init *i)
 {
-    const struct embedded_file *file = find_file(".gitignore");
-    struct buf text;
+    RELEASED_BY(buf_release) struct buf text = buf_of(FILE_MAX_BYTES);
     size_t n_added = 0;
     bool there = !access(".gitignore", F_OK);
-    if (!file)
-        return gate_fail(i->err, GATE_INTERNAL, ".gitignore is not embedded");
-    buf_init(&text, FILE_MAX_BYTES);
-    enum gate_status status = there ? file_read(".gitignore", &text, i->err) : GATE_OK;
-    if (!status && text.len > 0 && text.data[text.len - 1] != '\n')
+    if (there)
+        TRY(file_read(".gitignore", &text, i->err));
+    if (text.len > 0 && text.data[text.len - 1] != '\n')
         buf_putc(&text, '\n');
-    for (const char *at = (const char *)file->data; !status && *at; at += strspn(at, "\n")) {
+    for (const char *at = embedded(".gitignore"); *at; at += strspn(at, "\n")) {
         char line[1100];
         size_t n = strcspn(at, "\n");
         snprintf(line, sizeof line, "%.*s", (int)n, at);
@@ -353,23 +333,22 @@ static enum gate_status write_ignored(const struct init *i)
         if (!strcmp(line, "build/") && strncmp(i->library, "build/", 6) != 0 &&
             !strchr("./", i->library[0]))
             snprintf(line, sizeof line, "/%s", i->library);
-        if (!has_line(&text, line, strlen(line))) {
+        if (!has_line(&text, line)) {
             buf_printf(&text, "%s\n", line);
             n_added++;
         }
         at += n;
     }
-    if (!status && n_added > 0)
-        status = command_write(".gitignore", &text, i->err);
-    if (!status && n_added > 0)
-        printf("%s .gitignore\n", there ? "added to " : "wrote    ");
-    buf_release(&text);
-    return status;
+    if (!n_added)
+        return GATE_OK;
+    TRY(command_write(".gitignore", &text, i->err));
+    printf("%s .gitignore\n", there ? "added to " : "wrote    ");
+    return GATE_OK;
 }
 
 static enum gate_status write_config(struct init *i, bool is_there)
 {
-    struct buf text;
+    RELEASED_BY(buf_release) struct buf text = buf_of(FILE_MAX_BYTES);
     if (!is_there) {
         i->config = cJSON_CreateObject();
         cJSON_AddStringToObject(i->config, "schema", "gate-config/1");
@@ -380,24 +359,18 @@ static enum gate_status write_config(struct init *i, bool is_there)
         printf("kept      " CONFIG_FILE ", which exists\n");
         return GATE_OK;
     }
-    buf_init(&text, FILE_MAX_BYTES);
     json_write(i->config, true, &text);
-    enum gate_status status = write_file(i, CONFIG_FILE, &text);
-    buf_release(&text);
-    return status;
+    return write_file(i, CONFIG_FILE, &text);
 }
 
 /* Is the pipeline that is there the one that an earlier call wrote for this folder? */
 static bool is_own_pipeline(const struct init *i)
 {
     char path[1100], line[1100];
-    struct buf text;
+    RELEASED_BY(buf_release) struct buf text = buf_of(FILE_MAX_BYTES);
     snprintf(path, sizeof path, "%s.gitlab-ci.yml", i->top);
     snprintf(line, sizeof line, "    - cd \"./%s\" # the folder of gate.json", i->inside);
-    buf_init(&text, FILE_MAX_BYTES);
-    bool own = !file_read(path, &text, NULL) && has_line(&text, line, strlen(line));
-    buf_release(&text);
-    return own;
+    return !file_read(path, &text, NULL) && has_line(&text, line);
 }
 
 static enum gate_status write_ci(const struct init *i)
@@ -495,20 +468,28 @@ static enum gate_status write_all(struct init *i)
     return write_ci(i);
 }
 
-int cmd_init(int argc, char **argv)
+static int init(struct call *call, struct gate_error *err)
 {
-    struct gate_error err = {0};
-    struct init i = {.err = &err};
-    int exit_code;
-    if (!options_read(&command_init, &i, 0, argc, argv, NULL, &exit_code))
-        return exit_code;
-    if (i.op && i.example)
+    struct init *i = call->arguments;
+    i->err = err;
+    if (i->op && i->example)
         return command_usage(&command_init, "--op and --example both write a first kernel: take "
                                             "one of them");
-    enum gate_status status = write_all(&i);
-    cJSON_Delete(i.config);
-    if (status)
-        return command_failed(&command_init, &err);
-    print_next(&i);
-    return GATE_OK;
+    enum gate_status status = write_all(i);
+    cJSON_Delete(i->config);
+    if (!status)
+        print_next(i);
+    return status;
 }
+
+const struct command command_init = {
+    .name = "gate init",
+    .summary = "write gate.json, a suite and a CI job into this repository",
+    .about = "Writes gate.json, so that commands need no options in this repository; a suite of a "
+             "few problems, to be replaced by your own; and the job for the detected CI system. It "
+             "prints the name of each file that it writes or keeps. If gate.json exists and is "
+             "kept, the other files follow it.",
+    .groups = {{options, 0}},
+    .bytes = sizeof(struct init),
+    .main = init,
+};

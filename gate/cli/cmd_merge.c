@@ -21,13 +21,70 @@
 #define ARGUMENTS struct run_request
 
 static const struct option_def options[] = {
-    DB_OPTION(struct run_request, db),
+    DB_OPTION(db),
     FLAG("json", json, "print a JSON document instead of the table"),
     {0},
 };
 
+struct merging {
+    struct document *parts;
+    size_t n;
+    struct store *store;
+    struct document document; /* of the whole */
+    struct buf text;
+};
+
+static enum gate_status make_whole(const struct run_request *r, struct merging *m,
+                                   struct gate_error *err)
+{
+    m->parts = xcalloc(r->n_parts, sizeof *m->parts);
+    for (; m->n < r->n_parts; m->n++) {
+        struct report_early early; /* it has no document but a reason */
+        enum gate_status status = document_load(r->parts[m->n], &m->parts[m->n], err);
+        if (status && command_read_early(r->parts[m->n], &early))
+            gate_fail(err, status = (enum gate_status)early.exit_code,
+                      "the run of part '%.300s' ended early: %s", r->parts[m->n], early.message);
+        TRY(status);
+    }
+    TRY(merge_documents(m->parts, m->n, &m->text, err));
+    TRY(store_open(r->db, STORE_READ_WRITE, &m->store, err));
+    return run_reports_store(m->store, &m->text, &m->document, err);
+}
+
+/* Makes one run of the parts' reports: stores it in r->db, and reports it. */
+static int merge_parts(const struct run_request *r, struct gate_error *err)
+{
+    struct merging m = {.text = buf_of(COMMAND_MAX_OUTPUT)};
+    enum gate_status status = make_whole(r, &m, err);
+    int code = GATE_OK;
+    if (!m.document.schema) {
+        run_reports_fail(r, err);
+    } else {
+        code = (int)m.document.exit_code;
+        status = run_reports_finish(r, &m.document, status, err);
+    }
+    for (size_t i = 0; i < m.n; i++)
+        document_release(&m.parts[i]);
+    free(m.parts);
+    store_close(m.store);
+    buf_release(&m.text);
+    return status ? (int)status : code;
+}
+
+static int merge(struct call *call, struct gate_error *err)
+{
+    struct run_request *r = call->arguments;
+    r->parts = call->operands;
+    r->n_parts = (size_t)call->n_operands;
+    enum gate_status status = run_reports_open(r, err);
+    if (!status)
+        return merge_parts(r, err);
+    run_reports_fail(r, err);
+    return status;
+}
+
 const struct command command_merge = {
-    .name = "merge",
+    .name = "gate merge",
     .operands = "REPORT.json...",
     .summary = "combine the parts that several runners measured into one run",
     .about = "Takes the JSON reports of all parts of a suite (gate run --shard I/N --report "
@@ -37,76 +94,13 @@ const struct command command_merge = {
     .ending = "Exit codes: as 'gate run', for the whole run; also 3 if a part is missing, and 4 if "
               "the parts were measured under different conditions. If a part ended early, the "
               "exit code of that part.\n",
-    .main = cmd_merge,
+    .least = 1,
+    .most = SHARDS_MAX,
+    .missing = "name the JSON reports of the parts",
+    DEFAULTS(RUN_REQUEST_DEFAULTS),
+    .refused = run_reports_refuse,
+    .main = merge,
 };
-
-/* A part that ended early has no document but a reason. */
-static enum gate_status load_part(const char *path, struct document *out, struct gate_error *err)
-{
-    struct report_early early;
-    enum gate_status status = document_load(path, out, err);
-    if (status && command_read_early(path, &early))
-        status = gate_fail(err, (enum gate_status)early.exit_code,
-                           "the run of part '%.300s' ended early: %s", path, early.message);
-    return status;
-}
-
-/* Makes one run of the parts' reports: stores it in r->db, and reports it. */
-static int merge(const struct command *command, const struct run_request *r)
-{
-    struct gate_error err = {0};
-    struct store *store = NULL;
-    struct document document = {.schema = NULL};
-    struct document *parts = xcalloc(r->n_parts, sizeof *parts);
-    struct buf text;
-    enum gate_status status = GATE_OK;
-    size_t n = 0;
-    buf_init(&text, COMMAND_MAX_OUTPUT);
-    for (; n < r->n_parts && !status; n += !status)
-        status = load_part(r->parts[n], &parts[n], &err);
-    if (!status)
-        status = merge_documents(parts, n, &text, &err);
-    if (!status)
-        status = store_open(r->db, STORE_READ_WRITE, &store, &err);
-    if (!status)
-        status = run_reports_store(store, &text, &document, &err);
-    int code = GATE_OK;
-    if (!document.schema) {
-        run_reports_fail(r, &err);
-    } else {
-        code = (int)document.exit_code;
-        status = run_reports_finish(r, &document, status, &err);
-    }
-    if (status)
-        code = command_failed(command, &err);
-    for (size_t i = 0; i < n; i++)
-        document_release(&parts[i]);
-    free(parts);
-    store_close(store);
-    buf_release(&text);
-    return code;
-}
-
-int cmd_merge(int argc, char **argv)
-{
-    struct run_request r;
-    struct gate_error err = {0};
-    int code;
-    run_request_init(&r);
-    if (!options_read(&command_merge, &r, SHARDS_MAX, argc, argv, NULL, &code))
-        return run_reports_refuse(&r, argc, argv, code);
-    if (argc == optind) {
-        code = command_usage(&command_merge, "name the JSON reports of the parts");
-        return run_reports_refuse(&r, argc, argv, code);
-    }
-    r.parts = argv + optind;
-    r.n_parts = (size_t)(argc - optind);
-    if (run_reports_open(&r, &err)) {
-        run_reports_fail(&r, &err);
-        return command_failed(&command_merge, &err);
-    }
-    return merge(&command_merge, &r);
-}
 
 /* ---- a part on each GPU ---- */
 
@@ -174,9 +168,8 @@ static enum gate_status run_parts(struct part *parts, size_t n, const char *fold
 {
     char seed[20];
     size_t started = 0;
-    struct buf said;
+    RELEASED_BY(buf_release) struct buf said = buf_of(COMMAND_MAX_OUTPUT);
     enum gate_status status = GATE_OK;
-    buf_init(&said, COMMAND_MAX_OUTPUT);
     snprintf(seed, sizeof seed, "%" PRIx64, r->seed);
     for (; started < n && !status; started += !status)
         status = start_part(&parts[started], started, n, folder, seed, seen, err);
@@ -186,7 +179,6 @@ static enum gate_status run_parts(struct part *parts, size_t n, const char *fold
         else
             status = end_part(&parts[i], &said, err);
     }
-    buf_release(&said);
     return status;
 }
 
@@ -219,32 +211,30 @@ static enum gate_status count_parts(const struct run_request *r, size_t *n, stru
     return status;
 }
 
-int run_on_all(struct run_request *r, const struct options_seen *seen)
+int run_on_all(struct run_request *r, const struct options_seen *seen, struct gate_error *err)
 {
-    struct gate_error err = {0};
-    struct part *parts = xcalloc(GPUS_MAX, sizeof *parts);
+    RELEASED_BY(free_at) struct part *parts = xcalloc(GPUS_MAX, sizeof *parts);
     char folder[PATHS_MAX / 2], *paths[GPUS_MAX] = {NULL};
     size_t n = 0;
     snprintf(folder, sizeof folder, "%s/kernel-gate.XXXXXX", file_temporary_folder());
     bool made = mkdtemp(folder) != NULL;
-    enum gate_status status = made ? run_reports_open(r, &err)
-                                   : gate_fail(&err, GATE_IO, "cannot make a folder in $TMPDIR");
+    enum gate_status status = made ? run_reports_open(r, err)
+                                   : gate_fail(err, GATE_IO, "cannot make a folder in $TMPDIR");
     if (!status)
-        status = count_parts(r, &n, &err);
+        status = count_parts(r, &n, err);
     if (!status)
-        status = run_parts(parts, n, folder, r, seen, &err);
+        status = run_parts(parts, n, folder, r, seen, err);
     if (status)
-        run_reports_fail(r, &err);
+        run_reports_fail(r, err);
     for (size_t i = 0; i < n; i++)
         paths[i] = parts[i].report + strlen("json=");
     r->parts = paths;
     r->n_parts = n;
-    int code = status ? command_failed(&command_run, &err) : merge(&command_run, r);
+    int code = status ? (int)status : merge_parts(r, err);
     for (size_t i = 0; i < n; i++)
         if (parts[i].report[0])
             unlink(paths[i]);
     if (made)
         rmdir(folder);
-    free(parts);
     return code;
 }

@@ -49,34 +49,14 @@ struct push_arguments {
 #define ARGUMENTS struct push_arguments
 
 static const struct option_def options[] = {
-    DB_OPTION(struct push_arguments, db),
+    DB_OPTION(db),
     FLAG("all", all, "send every run of the database that was not sent to this server yet"),
     OPTION(TEXT, "library", "FILE", library, "also send this library"),
-    BASELINES_OPTION(struct push_arguments, baselines),
+    BASELINES_OPTION(baselines),
     OPTION(INTEGER, "retry-for", "SECONDS", patience_s, "keep trying for this time; 0: try once",
            .most = 86400, .fallback = "60"),
     FLAG("json", json, "print the counts and the address of the run as JSON"),
     {0},
-};
-
-const struct command command_push = {
-    .name = "push",
-    .operands = "[RUN]...",
-    .summary = "send runs to the tracking server",
-    .about = "Sends runs to the tracking server. RUN is a uuid, an unambiguous beginning of it, or "
-             "'latest' (the default). The library of a run is sent too, from the artifact cache, "
-             "if it is a stored baseline or may be accepted as one (a case is slower, faster or "
-             "new), so that later runs can be compared with it. For this the token needs the scope "
-             "'artifact' in addition to 'ingest'.",
-    .groups = {{remote_options, offsetof(struct push_arguments, choice)}, {options, 0}},
-    .ending =
-        "The database keeps what was sent to which server, and what is still to be sent: the next "
-        "push to the same server sends what is left. A run that the server refuses for good is "
-        "not sent again. A run that is named is always sent.\n"
-        "\n"
-        "Exit codes: 0 everything was sent, 4 the server is not the intended one,"
-        " 64 usage, 70 internal, 74 something was not sent.\n",
-    .main = cmd_push,
 };
 
 /* What became of an entry. */
@@ -114,20 +94,6 @@ static enum gate_status put(struct push *p, enum store_outbox_kind kind, const c
     return store_outbox_put(p->store, p->arguments->remote.url, kind, id, time_ms, p->err);
 }
 
-static enum gate_status is_baseline(const char *folder, const char *model, const char *sha256,
-                                    bool *out, struct gate_error *err)
-{
-    struct baseline *baseline = NULL;
-    char *path = baseline_path(folder, model);
-    enum gate_status status = baseline_load(path, model, &baseline, err);
-    *out = false;
-    for (size_t i = 0; !status && i < baseline_stored(baseline)->n_cases; i++)
-        *out |= !strcmp(baseline_stored(baseline)->cases[i].entry.library_sha256, sha256);
-    baseline_free(baseline);
-    free(path);
-    return status;
-}
-
 /* What is slower, faster or new may be accepted, and then its library is that of a baseline. */
 static bool may_be_accepted(const struct document *d)
 {
@@ -147,9 +113,14 @@ static enum gate_status put_library(struct push *p, const struct document *d)
 {
     const char *sha256 = d->libraries[0].sha256;
     char path[PATHS_MAX];
+    struct baseline *stored = NULL;
     bool baseline = false;
     struct gate_error why;
-    TRY(is_baseline(p->arguments->baselines, d->device.model, sha256, &baseline, p->err));
+    RELEASED_BY(free_at) char *file = baseline_path(p->arguments->baselines, d->device.model);
+    TRY(baseline_load(file, d->device.model, &stored, p->err));
+    for (size_t i = 0; i < baseline_stored(stored)->n_cases; i++)
+        baseline |= !strcmp(baseline_stored(stored)->cases[i].entry.library_sha256, sha256);
+    baseline_free(stored);
     if (!baseline && !may_be_accepted(d))
         return GATE_OK;
     if (!artifact_get(sha256, path, &why))
@@ -161,15 +132,13 @@ static enum gate_status put_library(struct push *p, const struct document *d)
     return GATE_OK;
 }
 
+/* "latest" is the newest run. */
 static enum gate_status put_run(struct push *p, const char *run)
 {
-    struct document d;
+    RELEASED_BY(document_release) struct document d = {0};
     TRY(command_document(p->store, run, &d, p->err));
-    enum gate_status status = put(p, OUTBOX_RUN, d.uuid, d.time_ms);
-    if (!status)
-        status = put_library(p, &d);
-    document_release(&d);
-    return status;
+    TRY(put(p, OUTBOX_RUN, d.uuid, d.time_ms));
+    return put_library(p, &d);
 }
 
 static enum gate_status put_wanted(struct push *p)
@@ -177,14 +146,11 @@ static enum gate_status put_wanted(struct push *p)
     const struct push_arguments *a = p->arguments;
     char sha256[65];
     if (a->all) {
-        struct store_outbox_entry *list;
-        size_t n;
-        TRY(store_outbox_read(p->store, a->remote.url, OUTBOX_UNKNOWN, &list, &n, p->err));
-        enum gate_status status = GATE_OK;
-        for (size_t i = 0; i < n && !status; i++)
-            status = put_run(p, list[i].id);
-        free(list);
-        TRY(status);
+        RELEASED_BY(free_at) struct store_outbox_entry *list = NULL;
+        size_t n_unknown;
+        TRY(store_outbox_read(p->store, a->remote.url, OUTBOX_UNKNOWN, &list, &n_unknown, p->err));
+        for (size_t i = 0; i < n_unknown; i++)
+            TRY(put_run(p, list[i].id));
     } else if (!a->n_runs) {
         TRY(put_run(p, "latest"));
     }
@@ -196,10 +162,8 @@ static enum gate_status put_wanted(struct push *p)
     return put(p, OUTBOX_LIBRARY, sha256, clock_wall_ms());
 }
 
-static enum outcome fail(struct push *p, enum outcome outcome, enum gate_status status,
-                         const char *format, ...) __attribute__((format(printf, 4, 5)));
-static enum outcome fail(struct push *p, enum outcome outcome, enum gate_status status,
-                         const char *format, ...)
+__attribute__((format(printf, 4, 5))) static enum outcome
+fail(struct push *p, enum outcome outcome, enum gate_status status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -442,43 +406,47 @@ static enum gate_status send_list(struct push *p, const struct store_outbox_entr
 /* ---- the command ---- */
 
 /* With the address of the run, for readers of the job's log. */
-static int print_counts(const struct push *p)
+static void print_counts(const struct push *p)
 {
     const struct push_arguments *a = p->arguments;
-    struct buf page;
-    buf_init(&page, 4 * REMOTE_URL_MAX);
+    RELEASED_BY(buf_release) struct buf page = buf_of(4 * REMOTE_URL_MAX);
     if (p->newest[0])
         report_link_run(a->remote.url, p->newest, &page);
-    const char *address = page.len ? page.data : "";
+    const char *address = page.data;
     size_t runs = p->left[OUTBOX_RUN], libraries = p->left[OUTBOX_LIBRARY];
-    int n =
-        a->json
-            ? printf("{\"created\": %zu, \"existed\": %zu, \"libraries\": %zu, \"refused\": "
-                     "%zu, \"left\": %zu, \"page\": \"%s\"}\n",
-                     p->n_created, p->n_existed, p->n_libraries, p->n_refused, runs + libraries,
-                     address)
-            : printf("runs: %zu sent, %zu already there; libraries there: %zu; refused for good: "
-                     "%zu; waiting in '%s': %zu run%s, %zu librar%s\n"
-                     "%s%s%s",
-                     p->n_created, p->n_existed, p->n_libraries, p->n_refused, a->db, runs,
-                     runs == 1 ? "" : "s", libraries, libraries == 1 ? "y" : "ies",
-                     address[0] ? "the run: " : "", address, address[0] ? "\n" : "");
-    buf_release(&page);
-    return n < 0 || fflush(stdout) == EOF ? GATE_IO : GATE_OK;
+    if (a->json)
+        printf("{\"created\": %zu, \"existed\": %zu, \"libraries\": %zu, \"refused\": %zu, "
+               "\"left\": %zu, \"page\": \"%s\"}\n",
+               p->n_created, p->n_existed, p->n_libraries, p->n_refused, runs + libraries, address);
+    else
+        printf("runs: %zu sent, %zu already there; libraries there: %zu; refused for good: %zu; "
+               "waiting in '%s': %zu run%s, %zu librar%s\n"
+               "%s%s%s",
+               p->n_created, p->n_existed, p->n_libraries, p->n_refused, a->db, runs,
+               runs == 1 ? "" : "s", libraries, libraries == 1 ? "y" : "ies",
+               address[0] ? "the run: " : "", address, address[0] ? "\n" : "");
 }
 
 /* What cannot be added does not keep the rest from being sent. */
-static int push(const struct push_arguments *a, struct store *store)
+static int push(struct call *call, struct gate_error *err)
 {
-    struct gate_error filling = {0}, keeping, sending = {0}, absence = {0};
-    struct push p = {.arguments = a, .store = store, .err = &filling};
-    struct store_outbox_entry *list = NULL;
+    struct push_arguments *a = call->arguments;
+    struct gate_error filling = {0}, keeping, sending = {0};
+    RELEASED_BY(command_close_store) struct store *store = NULL;
+    RELEASED_BY(free_at) struct store_outbox_entry *list = NULL;
     size_t n = 0;
     char version[32];
+    a->runs = call->operands;
+    a->n_runs = call->n_operands;
+    if (a->all && a->n_runs)
+        return command_usage(&command_push, "--all and '%s' cannot be combined", a->runs[0]);
+    TRY(remote_resolve(&a->choice, &a->remote, err));
+    TRY(store_open(a->db, STORE_UPDATE, &store, err));
+    struct push p = {.arguments = a, .store = store, .err = &filling};
     enum gate_status absent =
         a->remote.token[0]
-            ? http_client_version(version, &absence)
-            : gate_fail(&absence, GATE_USAGE,
+            ? http_client_version(version, err)
+            : gate_fail(err, GATE_USAGE,
                         "no token: use --token-file FILE, or set GATE_TOKEN to the token that "
                         "`gate-server token create` printed");
     /* All that was asked for, with one commit. What comes before a failure waits. */
@@ -496,35 +464,34 @@ static int push(const struct push_arguments *a, struct store *store)
     if (!sent && !absent)
         sent = send_list(&p, list, n, &sending);
     buf_release(&p.answer.body);
-    free(list);
-    int code = print_counts(&p);
+    print_counts(&p);
     if (filled)
-        code = command_failed(&command_push, &filling);
+        command_failed(&command_push, &filling);
     if (sent)
         command_failed(&command_push, &sending);
-    if (absent)
-        command_failed(&command_push, &absence);
-    return code ? code : absent ? (int)absent : (int)sent;
+    if (absent && filled && filled != absent)
+        command_failed(&command_push, err);
+    return filled ? filled : absent ? absent : sent;
 }
 
-int cmd_push(int argc, char **argv)
-{
-    struct push_arguments a = {.db = DEFAULT_DB, .baselines = DEFAULT_BASELINES, .patience_s = 60};
-    int exit_code;
-    if (!options_read(&command_push, &a, INT_MAX, argc, argv, NULL, &exit_code))
-        return exit_code;
-    a.runs = argv + optind;
-    a.n_runs = argc - optind;
-    if (a.all && a.n_runs)
-        return command_usage(&command_push, "--all and '%s' cannot be combined", a.runs[0]);
-    struct gate_error err;
-    struct store *store = NULL;
-    enum gate_status status = remote_resolve(&a.choice, &a.remote, &err);
-    if (!status)
-        status = store_open(a.db, STORE_UPDATE, &store, &err);
-    if (status)
-        return command_failed(&command_push, &err);
-    exit_code = push(&a, store);
-    store_close(store);
-    return exit_code;
-}
+const struct command command_push = {
+    .name = "gate push",
+    .operands = "[RUN]...",
+    .summary = "send runs to the tracking server",
+    .about = "Sends runs to the tracking server. RUN is a uuid, an unambiguous beginning of it, or "
+             "'latest' (the default). The library of a run is sent too, from the artifact cache, "
+             "if it is a stored baseline or may be accepted as one (a case is slower, faster or "
+             "new), so that later runs can be compared with it. For this the token needs the scope "
+             "'artifact' in addition to 'ingest'.",
+    .groups = {{remote_options, offsetof(struct push_arguments, choice)}, {options, 0}},
+    .ending =
+        "The database keeps what was sent to which server, and what is still to be sent: the next "
+        "push to the same server sends what is left. A run that the server refuses for good is "
+        "not sent again. A run that is named is always sent.\n"
+        "\n"
+        "Exit codes: 0 everything was sent, 4 the server is not the intended one,"
+        " 64 usage, 70 internal, 74 something was not sent.\n",
+    .most = INT_MAX,
+    DEFAULTS(.db = DEFAULT_DB, .baselines = DEFAULT_BASELINES, .patience_s = 60),
+    .main = push,
+};

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_run.c: gate run and gate compare. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gate/base/hex.h"
 #include "gate/base/interrupt.h"
 #include "gate/base/term.h"
 #include "gate/baseline/origin.h"
@@ -22,7 +24,32 @@ static bool read_shard(void *field, const char *text)
     return shard_parse(text, field);
 }
 
+static bool read_commit(void *field, const char *text)
+{
+    *(const char **)field = text;
+    return hex_is(text, 40);
+}
+
+static bool read_change(void *field, const char *text)
+{
+    *(const char **)field = text;
+    return text[0] && strspn(text, "0123456789") == strlen(text);
+}
+
 static const struct option_def options[] = {
+    OPTION(LIST, "provider", "FILE", providers, "a library to compare with, repeatable",
+           .key = "providers", .is_path = true,
+           .fallback =
+               "on a GPU cuBLAS (its default algorithm, its fastest one, layer by layer) and "
+               "cuDNN"),
+    OPTION(READ, "commit", "HASH", origin.commit, "the measured commit", .form = "40 hex digits",
+           .read = read_commit,
+           .fallback = "from the CI job's variables, else git; also for the next four"),
+    OPTION(TEXT, "branch", "NAME", origin.branch, "its branch"),
+    OPTION(TEXT, "base", "NAME", origin.base, "the target branch of a merge request"),
+    OPTION(READ, "change", "NUMBER", origin.change, "the pull or merge request",
+           .form = "a number such as 17", .read = read_change),
+    OPTION(TEXT, "job", "URL", origin.job, "the CI job"),
     OPTION(TEXT, "device", "auto|host|cuda:N|all", target.device,
            "where the kernels run; all: a part of the suite on each GPU",
            .fallback = REQUEST_DEVICE_FALLBACK),
@@ -41,45 +68,14 @@ static const struct option_def options[] = {
     FLAG("partial", partial, "in CI: run although --filter leaves cases out"),
     FLAG("allow-dirty", policy.allow_dirty,
          "store baselines although there are uncommitted changes"),
-    DB_OPTION(struct run_request, db),
-    BASELINES_OPTION(struct run_request, baselines),
+    DB_OPTION(db),
+    BASELINES_OPTION(baselines),
     OPTION(TEXT, "main-branch", "BRANCH", main_branch,
            "base branch for merge-base, if neither the CI job nor --base names one", .key = "main",
            .fallback = "main"),
     FLAG("print-config", print_config,
          "print each option with its value and its origin, then exit"),
     {0},
-};
-
-const struct command command_run = {
-    .name = "run",
-    .summary = "measure a suite, compare it with the stored baselines, pass or fail",
-    .about = "Verifies and measures a suite of kernels, compares each kernel with the library of "
-             "its stored baseline in the same processes, and stores the run in the history.",
-    .groups = {{request_options, 0},
-               {request_measure_options, 0},
-               {request_pause_options, 0},
-               {request_full_options, 0},
-               {request_report_options, 0},
-               {request_library_options, 0},
-               {request_worker_options, 0},
-               {request_provider_options, 0},
-               {request_origin_options, 0},
-               {request_build_options, 0},
-               {options, 0}},
-    .ending =
-        "gate.json in the repository, which `gate init` writes, sets the defaults of options.\n"
-        "\n"
-        "The library of a baseline comes from the cache, else from the tracking server "
-        "$GATE_SERVER, else it is built from its commit. `gate push` sends the run to the "
-        "server.\n"
-        "\n"
-        "Exit codes: 0 pass, 1 regression (of speed or accuracy), 2 wrong result, crash, hang, or "
-        "a library that cannot be loaded, 3 no verdict or incomplete, 4 environment refused, 64 "
-        "usage, 70 internal, 74 input/output. With several, the first of 2, 1, 4, 3 wins. An "
-        "interrupted run stores nothing and ends by the signal: 130 after SIGINT, 143 after "
-        "SIGTERM.\n",
-    .main = cmd_run,
 };
 
 /* Everything that a run needs and lets go of at its end. All that can be refused is refused when it
@@ -262,21 +258,6 @@ static enum gate_status session_open(struct run_request *r, struct run_session *
     return GATE_OK;
 }
 
-static void session_close(struct run_session *s)
-{
-    run_release(&s->run);
-    run_release(&s->warning);
-    supervisor_stop(s->supervisor);
-    run_setup_close(&s->setup);
-    run_rules_release(&s->rules);
-    baseline_free(s->baseline);
-    baseline_free(s->read_before);
-    free(s->baseline_path);
-    store_close(s->store);
-    if (s->lock >= 0)
-        close(s->lock);
-}
-
 /* ---- the run ---- */
 
 static void show_case(const struct run *run, const struct suite_case *c, enum document_stage stage,
@@ -294,21 +275,15 @@ static void show_case(const struct run *run, const struct suite_case *c, enum do
 static enum gate_status keep_baselines(const struct run_request *r, struct run_session *s,
                                        bool *changed, struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
-    if (r->shard.count) {
-        struct baseline *now = NULL;
-        const char *model = s->run.greeting->device.model;
-        status = open_for_keeping(r, s, err);
-        if (!status)
-            status = baseline_load(s->baseline_path, model, &now, err);
-        if (status)
-            return status;
-        status = run_keep_baselines(&s->run, now, changed, err);
-        s->read_before = s->baseline; /* the run has texts of it */
-        s->run.baseline = s->baseline = now;
-        return status;
-    }
-    return run_keep_baselines(&s->run, s->baseline, changed, err);
+    struct baseline *now = NULL;
+    if (!r->shard.count)
+        return run_keep_baselines(&s->run, s->baseline, changed, err);
+    TRY(open_for_keeping(r, s, err));
+    TRY(baseline_load(s->baseline_path, s->run.greeting->device.model, &now, err));
+    enum gate_status status = run_keep_baselines(&s->run, now, changed, err);
+    s->read_before = s->baseline; /* the run has texts of it */
+    s->run.baseline = s->baseline = now;
+    return status;
 }
 
 /* What was measured is shown, though it could not be kept (`kept`: what came of the baselines). */
@@ -316,8 +291,7 @@ static enum gate_status keep_document(const struct run_request *r, struct run_se
                                       enum gate_status kept, struct gate_error *err)
 {
     struct document made, document;
-    struct buf text;
-    buf_init(&text, COMMAND_MAX_OUTPUT);
+    RELEASED_BY(buf_release) struct buf text = buf_of(COMMAND_MAX_OUTPUT);
     run_document(&s->run, &made);
     document_write(&made, &text);
     run_document_release(&made);
@@ -330,7 +304,6 @@ static enum gate_status keep_document(const struct run_request *r, struct run_se
     } else if (kept) {
         *err = unread;
     }
-    buf_release(&text);
     s->reported = document.schema != NULL;
     return run_reports_finish(r, &document, status, err);
 }
@@ -339,14 +312,11 @@ static enum gate_status keep_document(const struct run_request *r, struct run_se
 static enum gate_status measure_warning(struct run_session *s, struct gate_error *err)
 {
     supervisor_retire_worker(s->setup.supervisor);
-    enum gate_status status = supervisor_start(&s->setup.target.options, &s->supervisor, err);
-    if (!status)
-        status = run_start(&s->warning, s->supervisor, err);
-    if (!status)
-        status = run_measure(&s->warning, s->supervisor, show_case, err);
-    if (!status)
-        run_add_warning(&s->run, &s->warning);
-    return status;
+    TRY(supervisor_start(&s->setup.target.options, &s->supervisor, err));
+    TRY(run_start(&s->warning, s->supervisor, err));
+    TRY(run_measure(&s->warning, s->supervisor, show_case, err));
+    run_add_warning(&s->run, &s->warning);
+    return GATE_OK;
 }
 
 static void retire_workers(const struct run_session *s)
@@ -393,42 +363,44 @@ static enum gate_status measure_ceilings(struct run_session *s, struct gate_erro
                               : GATE_OK;
 }
 
+static enum gate_status measure(const struct run_request *r, struct run_session *s,
+                                struct gate_error *err)
+{
+    TRY(run_start(&s->run, s->setup.supervisor, err));
+    TRY(interrupt_catch(err));
+    TRY(run_measure(&s->run, s->setup.supervisor, show_case, err));
+    if (r->policy.warn_against)
+        TRY(measure_warning(s, err));
+    TRY(diagnose(r, s, err));
+    return r->no_ceilings ? GATE_OK : measure_ceilings(s, err);
+}
+
 static enum gate_status measure_and_write(const struct run_request *r, struct run_session *s,
                                           struct gate_error *err)
 {
     bool changed = false;
-    struct run *run = &s->run;
-    enum gate_status status = run_start(run, s->setup.supervisor, err);
-    if (!status)
-        status = interrupt_catch(err);
-    if (!status)
-        status = run_measure(run, s->setup.supervisor, show_case, err);
-    if (!status && r->policy.warn_against)
-        status = measure_warning(s, err);
-    if (!status)
-        status = diagnose(r, s, err);
-    if (!status && !r->no_ceilings)
-        status = measure_ceilings(s, err);
+    enum gate_status status = measure(r, s, err);
     progress_show("");
-    if (status)
-        return status;
+    TRY(status);
     if (keeps_baselines(r))
         status = keep_baselines(r, s, &changed, err);
     if (!status && (r->history || r->shard.count))
-        run_keep_candidate(run);
+        run_keep_candidate(&s->run);
     /* First the baselines: a run that says so must not be stored when they could not be. */
     if (!status && changed)
         status = baseline_save(s->baseline, s->baseline_path, err);
     if (!status && changed)
         fprintf(stderr, "gate run: '%s' has changed%s\n", s->baseline_path,
                 origin_ignores(s->baseline_path) ? "" : ": commit it");
-    run_remember(run);
+    run_remember(&s->run);
     status = keep_document(r, s, status, err);
     s->setup.remember = !status;
     return status;
 }
 
-int run_execute(const struct command *command, struct run_request *r)
+/* `gate run` and `gate compare`: measures, looks for the causes of what is slower, moves the
+ * baselines, stores, reports. Returns the exit code. */
+static int execute(const struct command *command, struct run_request *r)
 {
     struct run_session s;
     struct gate_error err = {0};
@@ -440,37 +412,134 @@ int run_execute(const struct command *command, struct run_request *r)
     if (status && !s.reported)
         run_reports_fail(r, &err);
     int code = status ? command_failed(command, &err) : verdict_exit_code(s.run.counts);
-    session_close(&s);
+    run_release(&s.run);
+    run_release(&s.warning);
+    supervisor_stop(s.supervisor);
+    run_setup_close(&s.setup);
+    run_rules_release(&s.rules);
+    baseline_free(s.baseline);
+    baseline_free(s.read_before);
+    free(s.baseline_path);
+    store_close(s.store);
+    if (s.lock >= 0)
+        close(s.lock);
     if (status > 128)
         raise(interrupt_signal()); /* a shell's loop ends by it, too */
     return code;
 }
 
-int cmd_run(int argc, char **argv)
+static int run(struct call *call, struct gate_error *err)
 {
-    struct run_request r;
-    struct options_seen seen;
-    int exit_code;
-    run_request_init(&r);
-    r.history = r.whole = true;
-    if (!options_read(&command_run, &r, 0, argc, argv, &seen, &exit_code))
-        return run_reports_refuse(&r, argc, argv, exit_code);
-    if (r.print_config)
-        return options_print(&seen);
-    bool all = r.target.device && !strcmp(r.target.device, "all"), any_json = false;
-    exit_code = GATE_OK;
-    for (size_t i = 0; i < r.n_reports; i++)
-        any_json |= r.reports[i].format == REPORT_JSON;
-    if (all && r.shard.count)
-        exit_code = command_usage(&command_run, "--shard and --device all cannot be combined");
-    else if (r.shard.count && !any_json)
-        exit_code =
-            command_usage(&command_run, "--shard needs --report json=FILE for `gate merge`");
-    if (exit_code)
-        return run_reports_refuse(&r, argc, argv, exit_code);
+    struct run_request *r = call->arguments;
+    if (r->print_config)
+        return options_print(&call->seen);
+    bool all = r->target.device && !strcmp(r->target.device, "all"), any_json = false;
+    int refused = GATE_OK;
+    for (size_t i = 0; i < r->n_reports; i++)
+        any_json |= r->reports[i].format == REPORT_JSON;
+    if (all && r->shard.count)
+        refused = command_usage(&command_run, "--shard and --device all cannot be combined");
+    else if (r->shard.count && !any_json)
+        refused = command_usage(&command_run, "--shard needs --report json=FILE for `gate merge`");
+    if (refused) {
+        run_reports_refuse(call, refused);
+        return refused;
+    }
     if (all)
-        return run_on_all(&r, &seen);
+        return run_on_all(r, &call->seen, err);
     /* What a part found is no run of the suite, and not stored as one. */
-    r.history = !r.shard.count;
-    return run_execute(&command_run, &r);
+    r->history = !r->shard.count;
+    return execute(&command_run, r);
 }
+
+const struct command command_run = {
+    .name = "gate run",
+    .summary = "measure a suite, compare it with the stored baselines, pass or fail",
+    .about = "Verifies and measures a suite of kernels, compares each kernel with the library of "
+             "its stored baseline in the same processes, and stores the run in the history.",
+    .groups = {{request_options, 0},
+               {request_measure_options, 0},
+               {request_pause_options, 0},
+               {request_full_options, 0},
+               {request_report_options, 0},
+               {request_library_options, 0},
+               {request_build_options, 0},
+               {options, 0}},
+    .ending =
+        "gate.json in the repository, which `gate init` writes, sets the defaults of options.\n"
+        "\n"
+        "The library of a baseline comes from the cache, else from the tracking server "
+        "$GATE_SERVER, else it is built from its commit. `gate push` sends the run to the "
+        "server.\n"
+        "\n"
+        "Exit codes: 0 pass, 1 regression (of speed or accuracy), 2 wrong result, crash, hang, or "
+        "a library that cannot be loaded, 3 no verdict or incomplete, 4 environment refused, 64 "
+        "usage, 70 internal, 74 input/output. With several, the first of 2, 1, 4, 3 wins. An "
+        "interrupted run stores nothing and ends by the signal: 130 after SIGINT, 143 after "
+        "SIGTERM.\n",
+    DEFAULTS(RUN_REQUEST_DEFAULTS, .history = true, .whole = true),
+    .refused = run_reports_refuse,
+    .main = run,
+};
+
+/* ---- compare ---- */
+
+/* A's library: the host's or the GPU's, by the device that was asked for. */
+static enum gate_status resolve_candidate(struct run_request *r, const char *what,
+                                          struct target *target, struct revision *out,
+                                          struct gate_error *err)
+{
+    /* Builds take minutes: a mistake in the other side or the cases is known before them. */
+    struct run_setup setup = {0};
+    TRY(revision_check(r->policy.against, err));
+    TRY(target_resolve(&r->target, target, err));
+    enum gate_status status = run_setup_suite(r, target->device, &setup, err);
+    suite_free(&setup.suite);
+    suite_free(&setup.whole);
+    TRY(status);
+    r->target.device = target->device; /* which is not looked for again */
+    r->recipe = run_request_recipe(r, !strcmp(target->device, "host"));
+    status = revision_resolve(what, &r->recipe, out, err);
+    r->target.library = out->path;
+    return status;
+}
+
+static int compare(struct call *call, struct gate_error *err)
+{
+    struct run_request *r = call->arguments;
+    struct target target = {0};
+    struct revision candidate = {0};
+    r->policy.against = call->operands[1];
+    r->policy.other = "the old one";
+    enum gate_status status = resolve_candidate(r, call->operands[0], &target, &candidate, err);
+    if (status) {
+        run_reports_fail(r, err);
+        return status;
+    }
+    r->origin.elsewhere = true;
+    if (candidate.commit[0])
+        r->origin.commit = candidate.commit;
+    return execute(&command_compare, r);
+}
+
+const struct command command_compare = {
+    .name = "gate compare",
+    .operands = "NEW OLD",
+    .summary = "compare two libraries or commits",
+    .about = "Compares kernel library NEW with OLD, each a file or a commit of this repository "
+             "(which is built if necessary), with the rules of 'gate run'. Nothing is stored.",
+    .groups = {{request_device_options, 0},
+               {request_options, 0},
+               {request_measure_options, 0},
+               {request_pause_options, 0},
+               {request_full_options, 0},
+               {request_report_options, 0},
+               {request_build_options, 0}},
+    .ending = "Exit codes: as 'gate run'; 1 means that NEW is slower than OLD.\n",
+    .least = 2,
+    .most = 2,
+    .missing = "two libraries or commits are needed: NEW OLD",
+    DEFAULTS(RUN_REQUEST_DEFAULTS),
+    .refused = run_reports_refuse,
+    .main = compare,
+};

@@ -38,8 +38,17 @@ static const struct option_def options[] = {
     {0},
 };
 
+static int search(struct call *call, struct gate_error *err)
+{
+    char program[PATHS_MAX];
+    TRY(paths_beside("gate-search", program, err));
+    execv(program, call->argv);
+    return gate_fail(err, GATE_IO, "cannot run '%s': %s; it is installed with gate", program,
+                     strerror(errno));
+}
+
 const struct command command_search = {
-    .name = "search",
+    .name = "gate search",
     .operands = "--case ID --from DIR\n--case ID --parameter NAME=VALUES... --build COMMAND\n"
                 "--case ID --propose COMMAND",
     .summary = "find the fastest of many libraries, or show that none is faster",
@@ -59,21 +68,8 @@ const struct command command_search = {
                {request_measure_options, offsetof(struct search_request, run)},
                {request_pause_options, offsetof(struct search_request, run)},
                {request_library_options, offsetof(struct search_request, run)},
-               {request_worker_options, offsetof(struct search_request, run)},
                {request_build_options, offsetof(struct search_request, run)}},
     .ending = "Exit codes: 0 there is a winner, 3 there is none; otherwise as 'gate run'.\n",
-    .main = cmd_search,
+    DEFAULTS(.run = {RUN_REQUEST_DEFAULTS}, .gain = 0.01, .risk = 0.01, .patience_s = 900),
+    .main = search,
 };
-
-int cmd_search(int argc, char **argv)
-{
-    char program[PATHS_MAX];
-    struct gate_error err = {0};
-    (void)argc;
-    if (!paths_beside("gate-search", program, &err))
-        execv(program, argv);
-    if (!err.status)
-        gate_fail(&err, GATE_IO, "cannot run '%s': %s; it is installed with gate", program,
-                  strerror(errno));
-    return command_failed(&command_search, &err);
-}

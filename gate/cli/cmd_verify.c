@@ -54,26 +54,6 @@ static const struct option_def options[] = {
     {0},
 };
 
-const struct command command_verify = {
-    .name = "verify",
-    .summary = "check that kernels are right, without timing them",
-    .about = "Checks that the kernels are right, and measures no time. It checks their results on "
-             "random inputs and on inputs with one exact answer, on the suite's shapes and on "
-             "awkward shapes near them, and in every layout that kernels may get; writes outside "
-             "their outputs; and whether repeated launches give the same bits. 'gate run' runs the "
-             "commit tier on every kernel before it is timed.",
-    .groups = {{request_device_options, 0},
-               {request_options, 0},
-               {request_library_options, 0},
-               {request_worker_options, 0},
-               {options, 0}},
-    .ending = "Exit codes: 0 all right, 2 a wrong result, crash, hang or what a wrapper found, 3 a "
-              "case of your own suite is not served or was not looked at, 4 environment refused, "
-              "64 usage, 70 internal, 74 input/output. With several, the first of 2, 4, 3 "
-              "wins.\n",
-    .main = cmd_verify,
-};
-
 static const char *const outcome_names[] = {[CASE_VERIFIED] = "right",
                                             [CASE_WRONG] = "wrong",
                                             [CASE_UNSUPPORTED] = "not served",
@@ -315,19 +295,6 @@ static void write_text(const struct verify_run *v, struct buf *out)
     left_out_write_lines(&left_out, out);
 }
 
-static enum gate_status write_result(const struct verify_run *v, struct gate_error *err)
-{
-    struct buf text;
-    buf_init(&text, COMMAND_MAX_OUTPUT);
-    if (v->request.json)
-        write_json(v, &text);
-    else
-        write_text(v, &text);
-    enum gate_status status = command_write(NULL, &text, err);
-    buf_release(&text);
-    return status;
-}
-
 /* ---- the command ---- */
 
 #define WRAPPER_SLOWNESS 20.0 /* how much slower a kernel may be under it */
@@ -355,41 +322,63 @@ static bool take_wrapper(struct verify_run *v, const struct options_seen *seen)
     return to->n_wrapper > 0;
 }
 
-int cmd_verify(int argc, char **argv)
+static enum gate_status look(struct verify_run *v, struct gate_error *err)
 {
-    struct verify_run v = {.tier = VERIFY_COMMIT};
-    struct options_seen seen;
-    struct gate_error err = {0};
-    int code;
-    run_request_init(&v.request);
-    if (!options_read(&command_verify, &v, 0, argc, argv, &seen, &code))
-        return code;
-    if (v.wrapper && !take_wrapper(&v, &seen))
+    RELEASED_BY(buf_release) struct buf text = buf_of(COMMAND_MAX_OUTPUT);
+    TRY(run_setup_check_library(&v->request, err));
+    TRY(run_setup_open(&v->request, &v->setup, err));
+    TRY(interrupt_catch(err));
+    TRY(verify_cases(v, err));
+    if (v->wrapper) {
+        supervisor_retire_worker(v->setup.supervisor);
+        v->findings = supervisor_findings(v->setup.supervisor);
+    }
+    if (v->request.json)
+        write_json(v, &text);
+    else
+        write_text(v, &text);
+    return command_write(NULL, &text, err);
+}
+
+static int verify(struct call *call, struct gate_error *err)
+{
+    struct verify_run *v = call->arguments;
+    if (v->wrapper && !take_wrapper(v, &call->seen))
         return command_usage(&command_verify, "--wrapper has no word, or over %d",
                              SUPERVISOR_WRAPPER_MAX);
-    v.request.target.without_vendors = !v.vendors;
-    v.request.target.untimed = true;
-    v.request.providers.none = false; /* --vendors beats gate.json */
+    v->request.target.without_vendors = !v->vendors;
+    v->request.target.untimed = true;
+    v->request.providers.none = false; /* --vendors beats gate.json */
     interrupt_announce(command_verify.name, "it has no result");
-    enum gate_status status = run_setup_check_library(&v.request, &err);
-    if (!status)
-        status = run_setup_open(&v.request, &v.setup, &err);
-    if (!status)
-        status = interrupt_catch(&err);
-    if (!status)
-        status = verify_cases(&v, &err);
-    if (!status && v.wrapper) {
-        supervisor_retire_worker(v.setup.supervisor);
-        v.findings = supervisor_findings(v.setup.supervisor);
-    }
-    if (!status)
-        status = write_result(&v, &err);
-    code = status ? command_failed(&command_verify, &err) : exit_code(&v);
-    for (size_t i = 0; v.results && i < v.n; i++)
-        case_result_release(&v.results[i]);
-    free(v.results);
-    run_setup_close(&v.setup);
-    if (status > 128)
+    enum gate_status status = look(v, err);
+    int code = status ? (int)status : exit_code(v);
+    for (size_t i = 0; v->results && i < v->n; i++)
+        case_result_release(&v->results[i]);
+    free(v->results);
+    run_setup_close(&v->setup);
+    if (status > 128) {
+        command_failed(&command_verify, err);
         raise(interrupt_signal());
+    }
     return code;
 }
+
+const struct command command_verify = {
+    .name = "gate verify",
+    .summary = "check that kernels are right, without timing them",
+    .about = "Checks that the kernels are right, and measures no time. It checks their results on "
+             "random inputs and on inputs with one exact answer, on the suite's shapes and on "
+             "awkward shapes near them, and in every layout that kernels may get; writes outside "
+             "their outputs; and whether repeated launches give the same bits. 'gate run' runs the "
+             "commit tier on every kernel before it is timed.",
+    .groups = {{request_device_options, 0},
+               {request_options, 0},
+               {request_library_options, 0},
+               {options, 0}},
+    .ending = "Exit codes: 0 all right, 2 a wrong result, crash, hang or what a wrapper found, 3 a "
+              "case of your own suite is not served or was not looked at, 4 environment refused, "
+              "64 usage, 70 internal, 74 input/output. With several, the first of 2, 4, 3 "
+              "wins.\n",
+    DEFAULTS(.request = {RUN_REQUEST_DEFAULTS}, .tier = VERIFY_COMMIT),
+    .main = verify,
+};

@@ -41,6 +41,11 @@ enum gate_status command_write(const char *path, const struct buf *result, struc
     return file_write_atomic(path, result->data, result->len, err);
 }
 
+void command_close_store(struct store **s)
+{
+    store_close(*s);
+}
+
 struct report_style command_style(void)
 {
     return (struct report_style){.colour = term_has_colour(STDOUT_FILENO),
@@ -51,14 +56,13 @@ enum gate_status command_put_document(const char *name, const char *text, size_t
                                       struct buf *out, struct gate_error *err)
 {
     struct document document;
-    cJSON *tree = NULL;
+    cJSON *tree;
     TRY(document_parse(name, 1, text, len, GATE_IO, &document, err));
     document_release(&document);
-    enum gate_status status = json_parse(name, text, len, GATE_IO, &tree, err);
-    if (!status)
-        json_write(tree, indented, out);
+    TRY(json_parse(name, text, len, GATE_IO, &tree, err));
+    json_write(tree, indented, out);
     cJSON_Delete(tree);
-    return status;
+    return GATE_OK;
 }
 
 enum gate_status command_newest_run(struct store *s, const char *device_model, char uuid[64],
@@ -121,10 +125,7 @@ enum gate_status command_document_json(struct store *s, const char *uuid, bool i
 
 bool command_read_early(const char *path, struct report_early *out)
 {
-    struct buf text;
-    buf_init(&text, EARLY_REPORT_MAX);
-    bool good = !file_read(path, &text, NULL) && text.len > 0 &&
-                report_read_early(text.data, text.len, out);
-    buf_release(&text);
-    return good;
+    RELEASED_BY(buf_release) struct buf text = buf_of(EARLY_REPORT_MAX);
+    return !file_read(path, &text, NULL) && text.len > 0 &&
+           report_read_early(text.data, text.len, out);
 }

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * commands.h: the commands of `gate`, and what they share: options, the store and its documents.
- *
- * Each takes its own name as argv[0], prints its result on standard output and diagnostics on
- * standard error, and returns the exit code (base/error.h).
+ * Each prints its result on standard output and diagnostics on standard error.
  */
 #ifndef GATE_CLI_COMMANDS_H
 #define GATE_CLI_COMMANDS_H
 
 #include <cjson/cJSON.h>
-#include <getopt.h>
 #include <stdint.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/buf.h"
 #include "gate/base/error.h"
 #include "gate/cli/options.h"
@@ -20,37 +18,12 @@
 #include "gate/store/store.h"
 #include "gate/tracker/tracker.h"
 
-/* In the order of `gate --help`; ends with NULL. */
-extern const struct command *const commands[];
-
 extern const struct command command_run, command_verify, command_compare, command_calibrate,
     command_baseline, command_report, command_history, command_leaderboard, command_export,
     command_import, command_push, command_merge, command_comment, command_bisect, command_diff,
     command_search, command_doctor, command_init;
 
-int cmd_init(int argc, char **argv);
-int cmd_run(int argc, char **argv);
-int cmd_verify(int argc, char **argv);
-int cmd_compare(int argc, char **argv);
-int cmd_calibrate(int argc, char **argv);
-int cmd_baseline(int argc, char **argv);
-int cmd_report(int argc, char **argv);
-int cmd_history(int argc, char **argv);
-int cmd_leaderboard(int argc, char **argv);
-int cmd_export(int argc, char **argv);
-int cmd_import(int argc, char **argv);
-int cmd_push(int argc, char **argv);
-int cmd_bisect(int argc, char **argv);
-int cmd_diff(int argc, char **argv);
-int cmd_search(int argc, char **argv);
-int cmd_comment(int argc, char **argv);
-int cmd_merge(int argc, char **argv);
-int cmd_doctor(int argc, char **argv);
-
-/* ---- work that lies in files of its own; each returns the exit code, or an error ---- */
-
-/* gate generate man|bash: the manual page and the completion, from the tables of options. */
-int generate(int argc, char **argv);
+/* ---- work that lies in files of its own ---- */
 
 /* What `gate baseline` is asked for. */
 struct baseline_request {
@@ -79,25 +52,19 @@ struct example example_choose(bool has_gpu, bool has_nvcc);
 
 #define COMMAND_MAX_OUTPUT (1024u * 1024 * 1024) /* bytes of a result that is built in memory */
 
-/* Entries of an option table, for a `const char *` or a `bool` of the struct. */
-/* clang-format off */
-#define DB_OPTION(of, field)                                                                  \
-    {.name = "db", .value = "FILE", .help = "the history, a database", .type = OPTION_TEXT,     \
-     .at = offsetof(of, field), .variable = "GATE_DB", .key = "database", .is_path = true,    \
-     .fallback = "./gate.db"}
-#define BASELINES_OPTION(of, field)                                                           \
-    {.name = "baselines", .value = "DIR", .help = "folder of the stored baselines",             \
-     .type = OPTION_TEXT, .at = offsetof(of, field), .variable = "GATE_BASELINES",            \
-     .key = "baselines", .is_path = true, .fallback = "./baselines"}
-#define JSON_OPTION(of, field)                                                                \
-    {.name = "json", .help = "print JSON; times in ms since 1970 and in ns",                    \
-     .type = OPTION_FLAG, .at = offsetof(of, field)}
-#define LINK_OPTION(of, field)                                                                \
-    {.name = "link", .value = "URL",                                                          \
-     .help = "address of the dashboard, which reports name or link to",             \
-     .type = OPTION_READ, .at = offsetof(of, field), .read = command_read_link,               \
-     .form = "https://HOST[:PORT][/PATH]"}
-/* clang-format on */
+/* Entries of an option table, for a `const char *`, a `bool` or a struct command_link of ARGUMENTS.
+ */
+#define DB_OPTION(field)                                                                           \
+    OPTION(TEXT, "db", "FILE", field, "the history, a database", .variable = "GATE_DB",            \
+           .key = "database", .is_path = true, .fallback = "./gate.db")
+#define BASELINES_OPTION(field)                                                                    \
+    OPTION(TEXT, "baselines", "DIR", field, "folder of the stored baselines",                      \
+           .variable = "GATE_BASELINES", .key = "baselines", .is_path = true,                      \
+           .fallback = "./baselines")
+#define JSON_OPTION(field) FLAG("json", field, "print JSON; times in ms since 1970 and in ns")
+#define LINK_OPTION(field)                                                                         \
+    OPTION(READ, "link", "URL", field, "address of the dashboard, which reports name or link to",  \
+           .read = command_read_link, .form = "https://HOST[:PORT][/PATH]")
 
 /* The address of a dashboard, without a '/' at its end; "": none. */
 struct command_link {
@@ -115,6 +82,9 @@ extern const struct option_def remote_options[];
 /* Writes a result: to a file as a whole, or to standard output when `path` is NULL or "-".
  * GATE_INTERNAL when `result` has failed. */
 enum gate_status command_write(const char *path, const struct buf *result, struct gate_error *err);
+
+/* Closes the store that lies there, for RELEASED_BY(). */
+void command_close_store(struct store **s);
 
 /* What standard output can show. */
 struct report_style command_style(void);

@@ -71,8 +71,7 @@ enum gate_status config_read(const cJSON **out, struct gate_error *err)
     char path[PATHS_MAX];
     struct config_file contents;
     struct fields_taken taken;
-    struct buf text;
-    enum gate_status status = GATE_OK;
+    RELEASED_BY(buf_release) struct buf text = buf_of(CONFIG_MAX_BYTES);
     /* What lies above a repository, or beside one that is none, is somebody else's. */
     int levels = 0, top = 0;
     while (top < LEVELS_MAX && !exists(top, ".git", path))
@@ -82,20 +81,15 @@ enum gate_status config_read(const cJSON **out, struct gate_error *err)
         levels++;
     if (!document && levels <= top) {
         snprintf(folder, sizeof folder, "%.*s", 3 * levels, path);
-        buf_init(&text, CONFIG_MAX_BYTES);
-        status = file_read(path, &text, err);
-        if (!status)
-            status = fields_parse(&config_file_shape, path, 1, text.data, text.len, GATE_USAGE,
-                                  &contents, &taken, err);
-        if (!status) {
-            fields_release(&config_file_shape, &contents);
-            free(taken.texts);
-            status = json_parse(path, text.data, text.len, GATE_USAGE, &document, err);
-        }
-        buf_release(&text);
+        TRY(file_read(path, &text, err));
+        TRY(fields_parse(&config_file_shape, path, 1, text.data, text.len, GATE_USAGE, &contents,
+                         &taken, err));
+        fields_release(&config_file_shape, &contents);
+        free(taken.texts);
+        TRY(json_parse(path, text.data, text.len, GATE_USAGE, &document, err));
     }
     *out = document;
-    return status;
+    return GATE_OK;
 }
 
 /* Options point at it for as long as the program runs, and so does this, for leak checkers. */

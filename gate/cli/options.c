@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/environment.h"
 #include "gate/base/json.h"
 #include "gate/base/paths.h"
@@ -30,7 +32,7 @@ static void complain(const struct command *c, const char *message)
     struct buf line;
     buf_init(&line, 16 * 1024);
     term_puts(message, &line);
-    fprintf(stderr, "gate %s: %s\n", c->name, line.data);
+    fprintf(stderr, "%s: %s\n", c->name, line.data);
     buf_release(&line);
 }
 
@@ -49,7 +51,7 @@ int command_usage(const struct command *c, const char *format, ...)
     vsnprintf(last_error, sizeof(last_error), format, args);
     va_end(args);
     complain(c, last_error);
-    fprintf(stderr, "see 'gate %s --help'\n", c->name);
+    fprintf(stderr, "see '%s --help'\n", c->name);
     return GATE_USAGE;
 }
 
@@ -102,6 +104,10 @@ static bool take_value(const struct option_def *o, const char *text, void *field
         *(double *)field = number / 100;
         return end != text && strspn(text, "0123456789.") == (size_t)(end - text) &&
                !strcmp(end + strspn(end, " "), "%") && number > 0 && number <= 100;
+    case OPTION_SEED:
+        errno = 0;
+        *(uint64_t *)field = strtoull(text, &end, 16);
+        return end != text && !*end && !errno && *text != '-' && strlen(text) <= 16;
     case OPTION_READ:
         return o->read(field, text);
     }
@@ -127,6 +133,8 @@ static bool set(const struct command *c, struct option_seen *s, enum option_sour
                  o->type == OPTION_INTEGER ? "an integer" : "a number", o->least, o->most);
     else if (o->type == OPTION_PERCENT)
         snprintf(form, sizeof form, "a percentage up to 100%%, such as 3%%");
+    else if (o->type == OPTION_SEED)
+        snprintf(form, sizeof form, "1 to 16 hex digits");
     else if (o->type == OPTION_READ)
         snprintf(form, sizeof form, "%s", o->form ? o->form : o->value);
     else
@@ -136,6 +144,8 @@ static bool set(const struct command *c, struct option_seen *s, enum option_sour
 }
 
 /* ---- sources ---- */
+
+static int command_help(const struct command *c);
 
 static bool set_from_config(const struct command *c, struct option_seen *s, const cJSON *value)
 {
@@ -191,7 +201,6 @@ static bool read_environment(const struct command *c, struct options_seen *seen)
     return true;
 }
 
-/* The last option is --help; `letter` is one more than an option's place. */
 static bool read_command_line(const struct command *c, struct options_seen *seen, int argc,
                               char **argv, int *exit_code)
 {
@@ -227,40 +236,63 @@ static bool read_command_line(const struct command *c, struct options_seen *seen
 
 static void list_options(const struct command *c, void *arguments, struct options_seen *seen)
 {
-    seen->n = 0;
     for (const struct option_group *g = c->groups; g < c->groups + OPTION_GROUPS_MAX; g++)
         for (const struct option_def *o = g->options; o && o->name; o++) {
+            void *field = arguments ? (char *)arguments + g->base + o->at : NULL;
             assert(seen->n < OPTIONS_MAX);
-            seen->seen[seen->n++] = (struct option_seen){
-                .option = o, .field = arguments ? (char *)arguments + g->base + o->at : NULL};
+            seen->seen[seen->n++] = (struct option_seen){.option = o, .field = field};
+            while (field && o->type == OPTION_SEED && getrandom(field, sizeof(uint64_t), 0) < 0)
+                continue;
         }
 }
 
-bool options_read(const struct command *c, void *arguments, int operands_max, int argc, char **argv,
-                  struct options_seen *seen, int *exit_code)
+/* True: the command goes on. False: it ends with *exit_code, after its help or a complaint. */
+static bool read_call(struct call *call, int *exit_code)
 {
-    struct options_seen own;
-    seen = seen ? seen : &own;
-    list_options(c, arguments, seen);
+    const struct command *c = call->command;
+    list_options(c, call->arguments, &call->seen);
     *exit_code = GATE_USAGE;
     /* --help first: it is not kept back by a broken file or variable. */
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+    for (int i = 1; i < call->argc && strcmp(call->argv[i], "--") != 0; i++)
+        if (!strcmp(call->argv[i], "--help") || !strcmp(call->argv[i], "-h")) {
             *exit_code = command_help(c);
             return false;
         }
-    if (!read_config(c, seen, exit_code) || !read_environment(c, seen) ||
-        !read_command_line(c, seen, argc, argv, exit_code))
+    if (!read_config(c, &call->seen, exit_code) || !read_environment(c, &call->seen) ||
+        !read_command_line(c, &call->seen, call->argc, call->argv, exit_code))
         return false;
-    if (argc - optind > operands_max) {
-        char most[40] = "";
-        if (operands_max > 1)
-            snprintf(most, sizeof most, ": it takes at most %d", operands_max);
-        command_usage(c, "unexpected argument '%s'%s", argv[optind + operands_max], most);
-        *exit_code = GATE_USAGE;
-        return false;
+    call->operands = call->argv + optind;
+    call->n_operands = call->argc - optind;
+    if (call->n_operands >= c->least && call->n_operands <= c->most)
+        return true;
+    if (call->n_operands < c->least)
+        command_usage(c, "%s", c->missing);
+    else if (c->most > 1)
+        command_usage(c, "unexpected argument '%s': it takes at most %d", call->operands[c->most],
+                      c->most);
+    else
+        command_usage(c, "unexpected argument '%s'", call->operands[c->most]);
+    *exit_code = GATE_USAGE;
+    return false;
+}
+
+int command_call(const struct command *c, int argc, char **argv)
+{
+    struct gate_error err = {0};
+    struct call call = {
+        .command = c, .arguments = xcalloc(1, c->bytes), .argc = argc, .argv = argv};
+    int code;
+    if (c->defaults)
+        memcpy(call.arguments, c->defaults, c->bytes);
+    if (read_call(&call, &code)) {
+        code = c->main(&call, &err);
+        if (code && code == (int)err.status)
+            command_failed(c, &err);
+    } else if (code && c->refused) {
+        c->refused(&call, code);
     }
-    return true;
+    free(call.arguments);
+    return code;
 }
 
 bool options_given(const struct options_seen *seen, const char *name)
@@ -397,16 +429,16 @@ static void put_option(const struct option_def *o, struct buf *out)
     buf_release(&words);
 }
 
-int command_help(const struct command *c)
+static int command_help(const struct command *c)
 {
-    struct options_seen seen;
+    struct options_seen seen = {.n = 0};
     struct buf text;
     const char *form = c->operands ? c->operands : "";
     buf_init(&text, (size_t)1 << 20);
     list_options(c, NULL, &seen);
     for (bool first = true; first || *form; first = false) {
         size_t n = strcspn(form, "\n");
-        buf_printf(&text, "%s gate %s%s%.*s [OPTION]...\n", first ? "Usage:" : "      ", c->name,
+        buf_printf(&text, "%s %s%s%.*s [OPTION]...\n", first ? "Usage:" : "      ", c->name,
                    n ? " " : "", (int)n, form);
         form += n + (form[n] == '\n');
     }

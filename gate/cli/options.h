@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * options.h: what a command takes, in one table: it is read by it, and --help, completions and man
- * pages are printed from it.
+ * options.h: a program, its commands and what they take, in tables: they are read by them, and
+ * --help, completion and manual are printed from them.
  *
  * An option's value comes from the command line, else from its environment variable, else from its
  * key in the repository's gate.json (config.h), else it is what the command had in its arguments.
@@ -22,6 +22,7 @@ enum option_type {
     OPTION_NUMBER,  /* double, from least to most */
     OPTION_INTEGER, /* int64_t, from least to most */
     OPTION_PERCENT, /* double: "3%" is 0.03 */
+    OPTION_SEED,    /* uint64_t, in hex; where none is given, a random one */
     OPTION_READ,    /* what read() makes of it */
 };
 
@@ -67,18 +68,36 @@ struct option_group {
     size_t base;
 };
 
-#define OPTION_GROUPS_MAX 11
+#define OPTION_GROUPS_MAX 8
 #define OPTIONS_MAX 40
 
+struct call;
+
 struct command {
-    const char *name;     /* "history" */
+    const char *name;     /* as it is called: "gate history" */
     const char *operands; /* one line a form: "CASE" or "show\naccept CASE"; NULL: none */
+    int least, most;      /* operands */
+    const char *missing;  /* what is said of fewer */
     const char *summary;  /* in the list of commands; NULL: it is not listed */
     const char *about;    /* paragraphs; a line is wrapped, under its second column if it has one */
     struct option_group groups[OPTION_GROUPS_MAX];
-    const char *ending; /* what --help says last: exit codes; NULL: nothing */
-    int (*main)(int argc, char **argv);
+    const char *ending;   /* what --help says last: exit codes; NULL: nothing */
+    size_t bytes;         /* of its arguments */
+    const void *defaults; /* which these are at first */
+    /* The exit code. Where it is that of *err, the message is printed. */
+    int (*main)(struct call *call, struct gate_error *err);
+    /* Called when the options or operands are refused; NULL: there is nothing to do. */
+    void (*refused)(const struct call *call, int exit_code);
 };
+
+/* Of struct command, whose arguments are ARGUMENTS: the defaults of its fields. */
+#define DEFAULTS(...)                                                                              \
+    .bytes = sizeof(ARGUMENTS), .defaults = &(const ARGUMENTS)                                     \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+
+/* ---- a call ---- */
 
 enum option_source { OPTION_DEFAULT, OPTION_CONFIG, OPTION_ENVIRONMENT, OPTION_COMMAND_LINE };
 
@@ -93,13 +112,18 @@ struct options_seen {
     } seen[OPTIONS_MAX];
 };
 
-/*
- * Fills `arguments`. True: the command goes on, and optind is its first operand; there are at most
- * `operands_max`. False: it ends with *exit_code, after its help or a complaint. `seen` may be
- * NULL.
- */
-bool options_read(const struct command *c, void *arguments, int operands_max, int argc, char **argv,
-                  struct options_seen *seen, int *exit_code);
+struct call {
+    const struct command *command;
+    void *arguments;
+    char **operands; /* NULL ends them */
+    int n_operands;
+    int argc;
+    char **argv;
+    struct options_seen seen;
+};
+
+/* Reads the options, and does what the command does; the exit code. */
+int command_call(const struct command *c, int argc, char **argv);
 
 /* Was it given on the command line? Its name must be one of the command's. */
 bool options_given(const struct options_seen *seen, const char *name);
@@ -115,10 +139,7 @@ size_t options_repeat(const struct options_seen *seen, bool (*is_own)(const stru
 /* Each option with its value and where that came from, on standard output; the exit code. */
 int options_print(const struct options_seen *seen);
 
-/* The command's help, on standard output; the exit code. */
-int command_help(const struct command *c);
-
-/* "gate NAME: MESSAGE" on standard error, safe for a terminal. Each returns the exit code. */
+/* "NAME: MESSAGE" on standard error, safe for a terminal. Each returns the exit code. */
 int command_usage(const struct command *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 int command_failed(const struct command *c, const struct gate_error *err);
@@ -129,5 +150,22 @@ const char *command_last_error(void);
 /* The same of what goes on. */
 void command_note(const struct command *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* ---- a program ---- */
+
+struct program {
+    const char *name, *summary; /* "gate", "regression gate for GPU kernels" */
+    const char *about;          /* for the manual, in roff */
+    /* Ends with NULL. The last may have the program's own name: what is done without another's. */
+    const struct command *const *commands;
+    bool reads_environment;   /* the variables of environment.h */
+    const char *exit_codes;   /* for the manual */
+    const char *const *files; /* the same, a name and what it is by turns; NULL ends them */
+    const char *see_also;
+};
+
+/* The exit code. Besides its commands a program knows --version, and `generate man|bash`, for the
+ * installation. */
+int program_main(const struct program *p, int argc, char **argv);
 
 #endif

@@ -16,15 +16,12 @@ static enum gate_status write_report(const struct report_request *r,
                                      int exit_code, const char *message, struct gate_error *err)
 {
     const struct report_style plain = {.link = link};
-    struct buf text;
-    buf_init(&text, COMMAND_MAX_OUTPUT);
+    RELEASED_BY(buf_release) struct buf text = buf_of(COMMAND_MAX_OUTPUT);
     if (document)
         report_write(document, r->format, &plain, &text);
     else
         report_write_early(r->format, exit_code, message, &text);
-    enum gate_status status = command_write(r->path, &text, err);
-    buf_release(&text);
-    return status;
+    return command_write(r->path, &text, err);
 }
 
 /* A pipe or a terminal takes what is written once, and at the end. */
@@ -109,34 +106,32 @@ void run_reports_fail(const struct run_request *r, const struct gate_error *why)
             write_report(&r->reports[i], NULL, NULL, (int)why->status, why->message, NULL);
 }
 
-int run_reports_refuse(struct run_request *r, int argc, char **argv, int exit_code)
+void run_reports_refuse(const struct call *call, int exit_code)
 {
     static const char name[] = "--report";
+    struct run_request *r = call->arguments;
     struct gate_error err = {0};
-    if (!exit_code)
-        return 0;
+    char **argv = call->argv;
     r->n_reports = 0;
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (!strcmp(argv[i], name) && i + 1 < argc)
+    for (int i = 1; i < call->argc && strcmp(argv[i], "--") != 0; i++) {
+        if (!strcmp(argv[i], name) && i + 1 < call->argc)
             run_request_add_report(r, argv[++i]);
         else if (!strncmp(argv[i], name, sizeof name - 1) && argv[i][sizeof name - 1] == '=')
             run_request_add_report(r, argv[i] + sizeof name);
     }
     gate_fail(&err, (enum gate_status)exit_code, "nothing was measured: %s", command_last_error());
     run_reports_fail(r, &err);
-    return exit_code;
 }
 
 enum gate_status run_reports_finish(const struct run_request *r, struct document *document,
                                     enum gate_status stored, struct gate_error *err)
 {
     struct report_style style = command_style();
-    struct buf text;
+    RELEASED_BY(buf_release) struct buf text = buf_of(COMMAND_MAX_OUTPUT);
     enum gate_status first = stored;
     if (!document->schema)
         return stored;
     style.link = r->link.url;
-    buf_init(&text, COMMAND_MAX_OUTPUT);
     report_write(document, r->json ? REPORT_JSON : REPORT_TEXT, &style, &text);
     /* One that cannot be written does not cost the others. */
     enum gate_status status = command_write(NULL, &text, first ? NULL : err);
@@ -145,7 +140,6 @@ enum gate_status run_reports_finish(const struct run_request *r, struct document
         status = write_report(&r->reports[i], document, r->link.url, 0, NULL, first ? NULL : err);
         first = first ? first : status;
     }
-    buf_release(&text);
     document_release(document);
     return first;
 }
@@ -157,14 +151,9 @@ enum gate_status run_reports_store(struct store *store, const struct buf *text,
     out->schema = NULL;
     if (text->failed)
         return gate_fail(err, GATE_INTERNAL, "cannot write the run document");
+    TRY(document_parse("the run document", 1, text->data, text->len, GATE_INTERNAL, out, err));
     enum gate_status status =
-        document_parse("the run document", 1, text->data, text->len, GATE_INTERNAL, out, err);
-    if (status) {
-        out->schema = NULL;
-        return status;
-    }
-    if (store)
-        status = store_put_run(store, out, text->data, text->len, &existed, err);
+        store ? store_put_run(store, out, text->data, text->len, &existed, err) : GATE_OK;
     if (status)
         out->not_stored = err->message;
     return status;

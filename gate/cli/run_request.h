@@ -48,11 +48,11 @@ struct run_request {
  * and whose code it is. The device of `gate run` may be several, so it has an option of its own. */
 extern const struct option_def request_device_options[], request_options[],
     request_measure_options[], request_report_options[], request_full_options[],
-    request_library_options[], request_worker_options[], request_pause_options[],
-    request_provider_options[], request_origin_options[], request_build_options[];
+    request_library_options[], request_pause_options[], request_build_options[];
 
-/* The defaults of all commands, and a seed from the system's randomness. */
-void run_request_init(struct run_request *r);
+#define RUN_REQUEST_DEFAULTS                                                                       \
+    .policy = {.threshold = 0.02, .budget_ms = 150, .pause_s = 5, .against = "baseline"},          \
+    .target.timeout_s = 60, .db = DEFAULT_DB, .baselines = DEFAULT_BASELINES
 
 /* Takes a value of --report; false: it is none, or one too many. */
 bool run_request_add_report(void *request, const char *text);
@@ -134,10 +134,10 @@ enum gate_status run_reports_open(const struct run_request *r, struct gate_error
 /* The run ended early: the reports say so. */
 void run_reports_fail(const struct run_request *r, const struct gate_error *why);
 
-/* The command line or gate.json was refused with this exit code: the reports that were asked for,
- * those as well that stand behind what was refused, say why, as the output does
- * (command_last_error()). Returns the exit code; 0, of --help, leaves them. */
-int run_reports_refuse(struct run_request *r, int argc, char **argv, int exit_code);
+/* The command line or gate.json of a call whose arguments begin with a struct run_request was
+ * refused with this exit code: the reports that were asked for, those as well that stand behind
+ * what was refused, say why, as the output does (command_last_error()). */
+void run_reports_refuse(const struct call *call, int exit_code);
 
 /* Reads a run document as it will be read, before anybody else sees it, and puts it into the
  * history (NULL: there is none). If that fails, *out is the document all the same, and says why it
@@ -154,11 +154,7 @@ enum gate_status run_reports_finish(const struct run_request *r, struct document
 
 /* ---- work; each returns the exit code ---- */
 
-/* `gate run` and `gate compare`: measures, looks for the causes of what is slower, moves the
- * baselines, stores, reports. */
-int run_execute(const struct command *command, struct run_request *r);
-
 /* Runs a part of the suite on each GPU, by a `gate run` of its own. */
-int run_on_all(struct run_request *r, const struct options_seen *seen);
+int run_on_all(struct run_request *r, const struct options_seen *seen, struct gate_error *err);
 
 #endif

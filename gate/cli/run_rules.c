@@ -24,14 +24,13 @@ static bool read_old(const char *commit, const char *path, struct buf *out)
     const char *slash = strrchr(path, '/');
     struct process p = {0};
     struct gate_error err;
-    struct buf line;
+    RELEASED_BY(buf_release) struct buf line = buf_of(PROCESS_LINE_MAX + 1);
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 1,
              slash ? path : ".");
     snprintf(name, sizeof name, "%s:./%s", commit, slash ? slash + 1 : path);
     char *argv[] = {(char *)"git", (char *)"-C", folder, (char *)"show", name, NULL};
     if (process_start(&p, argv, &err))
         return false;
-    buf_init(&line, PROCESS_LINE_MAX + 1);
     while (process_read_line(&p, GIT_TIMEOUT_S, &line) == PROCESS_LINE) {
         buf_append(out, line.data, line.len);
         buf_putc(out, '\n');
@@ -39,7 +38,6 @@ static bool read_old(const char *commit, const char *path, struct buf *out)
     }
     if (p.input.len) /* a last line without an end */
         buf_append(out, p.input.data, p.input.len);
-    buf_release(&line);
     return process_finish(&p, GIT_TIMEOUT_S) == 0 && !out->failed;
 }
 
@@ -59,19 +57,17 @@ static bool load_old(const char *commit, const char *path, struct suite *out)
 {
     char copy[PATHS_MAX];
     struct gate_error err;
-    struct buf text;
-    buf_init(&text, SUITE_MAX_BYTES);
-    bool good = read_old(commit, path, &text);
+    RELEASED_BY(buf_release) struct buf text = buf_of(SUITE_MAX_BYTES);
+    if (!read_old(commit, path, &text))
+        return false;
     snprintf(copy, sizeof copy, "%s/kernel-gate.XXXXXX", file_temporary_folder());
-    int fd = good ? mkstemp(copy) : -1;
-    good = fd >= 0 && write(fd, text.data, text.len) == (ssize_t)text.len;
-    if (good)
-        good = !suite_load_copy(copy, path, out, &err);
-    if (fd >= 0) {
-        close(fd);
-        unlink(copy);
-    }
-    buf_release(&text);
+    int fd = mkstemp(copy);
+    if (fd < 0)
+        return false;
+    bool good = write(fd, text.data, text.len) == (ssize_t)text.len &&
+                !suite_load_copy(copy, path, out, &err);
+    close(fd);
+    unlink(copy);
     return good;
 }
 
@@ -100,9 +96,8 @@ static void compare_configs(const char *commit, const cJSON *now, struct run_rul
 {
     static const char *const keys[] = {"host_threshold", "suite", "baselines"};
     struct gate_error err;
-    struct buf text;
+    RELEASED_BY(buf_release) struct buf text = buf_of(CONFIG_MAX_BYTES);
     cJSON *old = NULL;
-    buf_init(&text, CONFIG_MAX_BYTES);
     bool known = read_old(commit, config_path(CONFIG_FILE), &text) &&
                  !json_parse(CONFIG_FILE, text.data, text.len, GATE_USAGE, &old, &err);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && known; i++) {
@@ -112,7 +107,6 @@ static void compare_configs(const char *commit, const cJSON *now, struct run_rul
             note(r, "%s: %s %.150s -> %.150s", CONFIG_FILE, keys[i], from, to);
     }
     cJSON_Delete(old);
-    buf_release(&text);
 }
 
 enum gate_status run_rules_compare(const char *commit, const char *suite_path,
@@ -121,9 +115,7 @@ enum gate_status run_rules_compare(const char *commit, const char *suite_path,
 {
     struct suite old = {0};
     const cJSON *config;
-    enum gate_status status = config_read(&config, err);
-    if (status)
-        return status;
+    TRY(config_read(&config, err));
     if (config)
         compare_configs(commit, config, out);
     if (suite_path && load_old(commit, suite_path, &old)) {

@@ -12,7 +12,6 @@
 
 #include <sha2.h>
 
-#include "gate/base/alloc.h"
 #include "gate/base/clock.h"
 #include "gate/base/utf8.h"
 #include "gate/foreign/reading.h"
@@ -23,20 +22,26 @@
 #define DOCUMENT_MAX ((size_t)64 << 20)
 #define THRESHOLD 0.02 /* a document must have one; these times are judged by none */
 
-const char *const foreign_tools[] = {
-    [FOREIGN_NVBENCH] = "nvbench",
-    [FOREIGN_PYTEST] = "pytest-benchmark",
-    [FOREIGN_GOOGLE] = "google-benchmark",
-    [FOREIGN_JUNIT] = "junit",
-    [FOREIGN_CSV] = "csv",
-    NULL,
+static const struct {
+    const char *name, *figure; /* what the time of a result is; in the place of the kernel's name */
+    enum gate_status (*read)(struct reading *);
+} tools[] = {
+    [FOREIGN_NVBENCH] = {"nvbench", "mean", reading_nvbench},
+    [FOREIGN_PYTEST] = {"pytest-benchmark", "median", reading_pytest},
+    [FOREIGN_GOOGLE] = {"google-benchmark", "median", reading_google},
+    [FOREIGN_JUNIT] = {"junit", "one-time", reading_junit},
+    [FOREIGN_CSV] = {"csv", "p50", reading_csv},
 };
 
-/* What the time of a result is; also in the place of the kernel's name. */
-static const char *const figures[] = {
-    [FOREIGN_NVBENCH] = "mean",   [FOREIGN_PYTEST] = "median", [FOREIGN_GOOGLE] = "median",
-    [FOREIGN_JUNIT] = "one-time", [FOREIGN_CSV] = "p50",
-};
+bool foreign_tool(const char *name, enum foreign_tool *out)
+{
+    for (size_t i = 0; i < sizeof tools / sizeof tools[0]; i++)
+        if (!strcmp(tools[i].name, name)) {
+            *out = (enum foreign_tool)i;
+            return true;
+        }
+    return false;
+}
 
 /* ---- reading ---- */
 
@@ -100,14 +105,9 @@ bool reading_number(const char *text, double *out)
 enum gate_status foreign_read(enum foreign_tool tool, const char *name, const char *text,
                               size_t len, struct foreign_file *out, struct gate_error *err)
 {
-    static enum gate_status (*const readers[])(struct reading *) = {
-        [FOREIGN_NVBENCH] = reading_nvbench, [FOREIGN_PYTEST] = reading_pytest,
-        [FOREIGN_GOOGLE] = reading_google,   [FOREIGN_JUNIT] = reading_junit,
-        [FOREIGN_CSV] = reading_csv,
-    };
     struct reading r = {.name = name, .text = text, .len = len, .out = out, .err = err};
     *out = (struct foreign_file){.times = NULL};
-    enum gate_status status = readers[tool](&r);
+    enum gate_status status = tools[tool].read(&r);
     if (!status && out->n_times == 0)
         status = gate_fail(err, GATE_IO, "%s: has no result with a time (%zu without)", name,
                            out->n_left_out);
@@ -212,7 +212,7 @@ static void make_case(const struct making *m, struct made *made, struct document
     struct document_timing *t = &made->arm.timing;
     fields_clear(&document_case_shape, c);
     fields_clear(&document_timing_shape, t);
-    made->reason = xasprintf("not judged: %s of %s, by %s", figures[m->about->tool],
+    made->reason = xasprintf("not judged: %s of %s, by %s", tools[m->about->tool].figure,
                              made->time->name, m->tool);
     c->id = made->id;
     c->op = m->tool;
@@ -224,7 +224,7 @@ static void make_case(const struct making *m, struct made *made, struct document
     c->n_arms = 1;
     made->arm.provider = m->tool;
     made->arm.role = ROLE_CANDIDATE;
-    made->arm.kernel = figures[m->about->tool];
+    made->arm.kernel = tools[m->about->tool].figure;
     made->arm.has_timing = true;
     t->p50_ns = made->time->p50_ns;
     t->p50_lo_ns = made->time->p50_lo_ns;
@@ -322,7 +322,7 @@ enum gate_status foreign_documents(const struct foreign_file *file,
                          "nvidia-h200",
                          about->name);
     for (size_t i = 0; !status && (i < file->n_devices || i == 0); i++) {
-        struct making m = {.file = file, .about = about, .tool = foreign_tools[about->tool]};
+        struct making m = {.file = file, .about = about, .tool = tools[about->tool].name};
         m.device = file->n_devices > 0 ? &file->devices[i] : NULL;
         m.model = about->device ? about->device : m.device->model;
         m.made = xcalloc(file->n_times, sizeof *m.made);

@@ -16,7 +16,8 @@ enum foreign_tool {
     FOREIGN_JUNIT,
     FOREIGN_CSV,
 };
-extern const char *const foreign_tools[]; /* their names; NULL ends them */
+/* By its name; false: it is none. */
+bool foreign_tool(const char *name, enum foreign_tool *out);
 
 /* Times are in ns; NAN is not known. */
 struct foreign_time {

@@ -3,6 +3,7 @@
 #ifndef GATE_FOREIGN_READING_H
 #define GATE_FOREIGN_READING_H
 
+#include "gate/base/alloc.h"
 #include "gate/foreign/foreign.h"
 
 #define FOREIGN_NAME_MAX 1000 /* bytes of the name of a result */

@@ -328,42 +328,42 @@ static int check(const struct search_request *r, const struct options_seen *seen
     return GATE_OK;
 }
 
-int main(int argc, char **argv)
+static int search(struct call *call, struct gate_error *err)
 {
-    struct search_request r = {.gain = 0.01, .risk = 0.01, .patience_s = 900};
-    struct hunt h = {.request = &r, .journal = -1, .found = cJSON_CreateArray()};
+    struct search_request *r = call->arguments;
+    struct hunt h = {.request = r, .journal = -1, .found = cJSON_CreateArray()};
     struct race_end end = {0};
     struct target target = {0};
-    struct gate_error err = {0};
-    struct options_seen seen;
     uint64_t seed = 0;
-    int code;
-    run_request_init(&r.run);
-    if (!options_read(&command_search, &r, 0, argc, argv, &seen, &code) ||
-        (code = check(&r, &seen)))
+    int code = check(r, &call->seen);
+    if (code)
         return code;
-    enum gate_status status = target_resolve(&r.run.target, &target, &err);
-    for (size_t i = 0; i < r.parameters.n && !status; i++)
-        status = add_parameter(&h, r.parameters.text[i], &err);
-    if (status)
-        return command_failed(&command_search, &err);
-    r.run.target.device = target.device;
-    r.against = r.against ? r.against : target.library;
+    TRY(target_resolve(&r->run.target, &target, err));
+    for (size_t i = 0; i < r->parameters.n; i++)
+        TRY(add_parameter(&h, r->parameters.text[i], err));
+    r->run.target.device = target.device;
+    r->against = r->against ? r->against : target.library;
     h.candidates = xcalloc(CANDIDATES_MAX, sizeof *h.candidates);
-    h.deadline = r.max_time_s > 0 ? clock_s() + r.max_time_s : INFINITY;
-    status = open_hunt(&h, &seed, &err);
+    h.deadline = r->max_time_s > 0 ? clock_s() + r->max_time_s : INFINITY;
+    enum gate_status status = open_hunt(&h, &seed, err);
     if (!status)
-        status = hunt_race(&h, seed, &end, &err);
-    code = status ? command_failed(&command_search, &err) : end.won ? GATE_OK : GATE_NO_VERDICT;
+        status = hunt_race(&h, seed, &end, err);
     if (!status && h.n_earlier)
         command_note(&command_search, "%zu runs are from an earlier call; --restart forgets them",
                      h.n_earlier);
     if (!status)
-        (r.run.json ? print_json : print_text)(&h, &end);
+        (r->run.json ? print_json : print_text)(&h, &end);
     if (h.journal >= 0)
         close(h.journal);
     cJSON_Delete(h.found);
     free(h.candidates);
     free(h.race.racers);
-    return code;
+    return status || end.won ? status : GATE_NO_VERDICT;
+}
+
+int main(int argc, char **argv)
+{
+    struct command own = command_search;
+    own.main = search;
+    return command_call(&own, argc, argv);
 }

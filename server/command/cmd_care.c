@@ -7,91 +7,51 @@
 
 #include "server/request/auth.h"
 #include "gate/base/clock.h"
-#include "server/command/options.h"
 #include "server/api/route.h"
 #include "gate/store/store.h"
 
 #define THIN_RUNS 20 /* at a time; a server that writes waits for no more */
 
-static const char backup_usage[] =
-    "Usage: gate-server backup --db FILE COPY\n"
-    "\n"
-    "Copies the database in its present state to COPY, which must not exist. The server may keep\n"
-    "running. Artifacts are separate files: copy their folder afterwards.\n"
-    "Exit status: 0 done, 64 usage, 70 internal, 74 files.\n";
-
-static const char restore_usage[] =
-    "Usage: gate-server restore --db FILE COPY\n"
-    "\n"
-    "Creates FILE, which must not exist, from a backup. If the backup is damaged, it prints the\n"
-    "faults and creates nothing. Copy artifacts by hand; `gate-server check` reads all of them.\n"
-    "Exit status: 0 done, 64 usage, 70 internal, 74 files, or faults.\n";
-
-static const char thin_usage[] =
-    "Usage: gate-server thin --db FILE --older-than TIME\n"
-    "\n"
-    "Drops the raw samples of runs that are older than TIME, such as 90d, and nothing else.\n"
-    "The server may keep running (with --keep-samples it does the same itself).\n"
-    "Exit status: 0 done, 64 usage, 70 internal, 74 database.\n";
-
-static const char routes_usage[] =
-    "Usage: gate-server routes\n"
-    "\n"
-    "Prints the addresses that the server serves, as a Markdown table.\n"
-    "Exit status: 0 done, 64 usage, 70 internal.\n";
-
 struct care_arguments {
     const char *db;
     int64_t older_ms;
-    const char *copy;
 };
 
-static enum gate_status read_option(void *context, int letter, const char *value,
-                                    struct gate_error *err)
+#define ARGUMENTS struct care_arguments
+
+static const struct option_def db_option[] = {SERVER_DB_OPTION, {0}};
+
+static enum gate_status need_db(const struct care_arguments *a, struct gate_error *err)
 {
-    struct care_arguments *a = context;
-    if (letter == 'o')
-        return options_duration("--older-than", value, &a->older_ms, err);
-    a->db = value;
-    return GATE_OK;
+    return a->db ? GATE_OK : gate_fail(err, GATE_USAGE, "--db FILE is missing; see --help");
 }
 
-static enum gate_status parse(int argc, char **argv, const struct option *options,
-                              const char *usage, bool takes_copy, struct care_arguments *a,
-                              bool *done, struct gate_error *err)
+static int backup(struct call *call, struct gate_error *err)
 {
-    enum gate_status status =
-        options_parse(argc, argv, options, usage, read_option, a, &a->copy, takes_copy, done, err);
-    if (status || *done)
-        return status;
-    if (!a->db)
-        return gate_fail(err, GATE_USAGE, "--db FILE is missing; see --help");
-    if (takes_copy && !a->copy)
-        return gate_fail(err, GATE_USAGE, "the path of the copy is missing; see --help");
-    return GATE_OK;
-}
-
-static const struct option db_only[] = {
-    {"db", required_argument, NULL, 'd'},
-    {"help", no_argument, NULL, 'h'},
-    {0},
-};
-
-enum gate_status server_backup(int argc, char **argv, struct gate_error *err)
-{
-    struct care_arguments a = {0};
+    const struct care_arguments *a = call->arguments;
     struct store *store;
-    bool done;
-    enum gate_status status = parse(argc, argv, db_only, backup_usage, true, &a, &done, err);
-    if (status || done)
-        return status;
-    status = store_open(a.db, STORE_READ_ONLY, &store, err);
-    if (status)
-        return status;
-    status = store_backup(store, a.copy, err);
+    TRY(need_db(a, err));
+    TRY(store_open(a->db, STORE_READ_ONLY, &store, err));
+    enum gate_status status = store_backup(store, call->operands[0], err);
     store_close(store);
     return status;
 }
+
+const struct command command_backup = {
+    .name = "gate-server backup",
+    .operands = "--db FILE COPY",
+    .least = 1,
+    .most = 1,
+    .missing = "the path of the copy is missing",
+    .summary = "copy the database while the server runs",
+    .about =
+        "Copies the database in its present state to COPY, which must not exist. The server may "
+        "keep running. Artifacts are separate files: copy their folder afterwards.\n",
+    .groups = {{db_option, 0}},
+    .ending = "Exit codes: 0 done, 64 usage, 70 internal, 74 files.\n",
+    .bytes = sizeof(struct care_arguments),
+    .main = backup,
+};
 
 static void put_fault(void *context, const char *fault)
 {
@@ -99,40 +59,41 @@ static void put_fault(void *context, const char *fault)
     printf("fault    %s\n", fault);
 }
 
-enum gate_status server_restore(int argc, char **argv, struct gate_error *err)
+static int restore(struct call *call, struct gate_error *err)
 {
-    struct care_arguments a = {0};
-    bool done;
-    enum gate_status status = parse(argc, argv, db_only, restore_usage, true, &a, &done, err);
-    if (status || done)
-        return status;
-    return store_restore(a.copy, a.db, put_fault, NULL, err);
+    const struct care_arguments *a = call->arguments;
+    TRY(need_db(a, err));
+    return store_restore(call->operands[0], a->db, put_fault, NULL, err);
 }
 
-enum gate_status server_thin(int argc, char **argv, struct gate_error *err)
+const struct command command_restore = {
+    .name = "gate-server restore",
+    .operands = "--db FILE COPY",
+    .least = 1,
+    .most = 1,
+    .missing = "the path of the copy is missing",
+    .summary = "make a database from a backup",
+    .about = "Creates FILE, which must not exist, from a backup. If the backup is damaged, it "
+             "prints the faults and creates nothing. Copy artifacts by hand; `gate-server check` "
+             "reads all of them.\n",
+    .groups = {{db_option, 0}},
+    .ending = "Exit codes: 0 done, 64 usage, 70 internal, 74 files, or faults.\n",
+    .bytes = sizeof(struct care_arguments),
+    .main = restore,
+};
+
+static int thin(struct call *call, struct gate_error *err)
 {
-    static const struct option options[] = {
-        {"db", required_argument, NULL, 'd'},
-        {"older-than", required_argument, NULL, 'o'},
-        {"help", no_argument, NULL, 'h'},
-        {0},
-    };
-    struct care_arguments a = {0};
+    const struct care_arguments *a = call->arguments;
     struct store *store;
-    bool done;
-    int64_t total = 0;
-    int64_t n = THIN_RUNS;
-    enum gate_status status = parse(argc, argv, options, thin_usage, false, &a, &done, err);
-    if (status || done)
-        return status;
-    if (a.older_ms == 0)
+    int64_t total = 0, n = THIN_RUNS, now_ms = clock_wall_ms();
+    TRY(need_db(a, err));
+    if (a->older_ms == 0)
         return gate_fail(err, GATE_USAGE, "--older-than TIME is missing; see --help");
-    status = store_open(a.db, STORE_UPDATE, &store, err);
-    if (status)
-        return status;
-    int64_t now_ms = clock_wall_ms();
+    TRY(store_open(a->db, STORE_UPDATE, &store, err));
+    enum gate_status status = GATE_OK;
     while (!status && n == THIN_RUNS) {
-        status = store_thin(store, now_ms - a.older_ms, now_ms, THIN_RUNS, &n, err);
+        status = store_thin(store, now_ms - a->older_ms, now_ms, THIN_RUNS, &n, err);
         total += !status ? n : 0;
     }
     store_close(store);
@@ -141,18 +102,42 @@ enum gate_status server_thin(int argc, char **argv, struct gate_error *err)
     return status;
 }
 
-enum gate_status server_routes(int argc, char **argv, struct gate_error *err)
+static const struct option_def thin_options[] = {
+    SERVER_DB_OPTION,
+    OPTION(READ, "older-than", "TIME", older_ms, "the age of the runs", .read = read_duration,
+           .form = DURATION_FORM),
+    {0},
+};
+
+const struct command command_thin = {
+    .name = "gate-server thin",
+    .operands = "--db FILE --older-than TIME",
+    .summary = "drop the raw samples of old runs",
+    .about =
+        "Drops the raw samples of runs that are older than TIME, such as 90d, and nothing else. "
+        "The server may keep running (with --keep-samples it does the same itself).\n",
+    .groups = {{thin_options, 0}},
+    .ending = "Exit codes: 0 done, 64 usage, 70 internal, 74 database.\n",
+    .bytes = sizeof(struct care_arguments),
+    .main = thin,
+};
+
+static int routes(struct call *call, struct gate_error *err)
 {
-    struct care_arguments a = {0};
-    bool done;
-    enum gate_status status =
-        options_parse(argc, argv, db_only + 1, routes_usage, read_option, &a, NULL, 0, &done, err);
-    if (status || done)
-        return status;
     struct buf text;
+    (void)call;
+    (void)err;
     buf_init(&text, 1 << 16);
     routes_write(&text);
     fwrite(text.data, 1, text.len, stdout);
     buf_release(&text);
     return GATE_OK;
 }
+
+const struct command command_routes = {
+    .name = "gate-server routes",
+    .summary = "print the addresses that are served",
+    .about = "Prints the addresses that the server serves, as a Markdown table.\n",
+    .ending = "Exit codes: 0 done, 64 usage, 70 internal.\n",
+    .main = routes,
+};

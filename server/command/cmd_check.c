@@ -12,26 +12,12 @@
 #include "server/api/artifacts.h"
 #include "server/request/auth.h"
 #include "gate/base/clock.h"
-#include "server/command/serve_options.h"
 #include "gate/store/store.h"
 
 #define DAY_MS ((int64_t)24 * 3600 * 1000)
 #define UNUSED_DAYS 90
 #define MIN_FREE_BYTES ((int64_t)256 << 20)
 #define OTHER_FILES 64 /* descriptors that are no connections */
-
-static const char usage[] =
-    "Usage: gate-server check --db FILE [OPTION of the server]...\n"
-    "\n"
-    "Reads the database and all artifacts, and checks the settings of a server with these "
-    "options.\n"
-    "A server may be running. Prints one line for each finding: a 'fault' is damage or a "
-    "security\n"
-    "hole, a 'warning' something to know.\n"
-    "\n" SERVE_OPTIONS_HELP "  --help                print this text\n"
-    "\n"
-    "Exit status: 0 no fault, 64 usage, 70 internal, 74 faults, or a database that cannot be\n"
-    "opened.\n";
 
 struct readiness {
     const struct serve_options *options;
@@ -40,22 +26,16 @@ struct readiness {
     int n_writers; /* tokens that let runs in */
 };
 
-static void fault(struct readiness *c, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void warning(struct readiness *c, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void print_finding(const char *kind, const char *format, va_list args)
-    __attribute__((format(printf, 2, 0)));
-
-static void print_finding(const char *kind, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static void print_finding(const char *kind,
+                                                                const char *format, va_list args)
 {
     printf("%-8s ", kind);
     vprintf(format, args);
     putchar('\n');
 }
 
-static void fault(struct readiness *c, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void fault(struct readiness *c, const char *format,
+                                                        ...)
 {
     va_list args;
     va_start(args, format);
@@ -64,7 +44,8 @@ static void fault(struct readiness *c, const char *format, ...)
     c->n_faults++;
 }
 
-static void warning(struct readiness *c, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void warning(struct readiness *c, const char *format,
+                                                          ...)
 {
     va_list args;
     va_start(args, format);
@@ -203,24 +184,33 @@ static void check_settings(struct readiness *c)
                 (unsigned long long)files.rlim_max, (long long)h->max_connections);
 }
 
-enum gate_status server_check(int argc, char **argv, struct gate_error *err)
+static int check(struct call *call, struct gate_error *err)
 {
-    struct serve_options options;
-    bool done;
-    enum gate_status status = serve_options_parse(argc, argv, usage, &options, &done, err);
-    if (status || done)
-        return status;
-    struct readiness c = {.options = &options, .now_ms = clock_wall_ms()};
-    check_mode(&c, options.http.db, false);
-    check_folder(&c, options.http.db);
+    struct serve_options *options = call->arguments;
+    struct readiness c = {.options = options, .now_ms = clock_wall_ms()};
+    TRY(serve_options_check(options, err));
+    check_mode(&c, options->http.db, false);
+    check_folder(&c, options->http.db);
     check_settings(&c);
-    status = check_store(&c, err);
-    if (!status)
-        status = check_artifacts(&c, err);
-    if (status)
-        return status;
+    TRY(check_store(&c, err));
+    TRY(check_artifacts(&c, err));
     printf("%d faults, %d warnings\n", c.n_faults, c.n_warnings);
-    if (c.n_faults > 0)
-        status = gate_fail(err, GATE_IO, "'%s' has faults: see above", options.http.db);
-    return status;
+    return c.n_faults ? gate_fail(err, GATE_IO, "'%s' has faults: see above", options->http.db)
+                      : GATE_OK;
 }
+
+#define ARGUMENTS struct serve_options
+
+const struct command command_check = {
+    .name = "gate-server check",
+    .operands = "--db FILE",
+    .summary = "look for damage and for careless settings",
+    .about = "Reads the database and all artifacts, and checks the settings of a server with these "
+             "options. A server may be running. Prints one line for each finding: a 'fault' is "
+             "damage or a security hole, a 'warning' something to know.\n",
+    .groups = {{serve_options, 0}},
+    .ending = "Exit codes: 0 no fault, 64 usage, 70 internal, 74 faults, or a database that cannot "
+              "be opened.\n",
+    DEFAULTS(SERVE_DEFAULTS),
+    .main = check,
+};

@@ -14,7 +14,6 @@
 #include "server/http/http.h"
 #include "server/http/listen.h"
 #include "server/ops/log.h"
-#include "server/command/serve_options.h"
 #include "version.h"
 
 #define TICK_MS 1000
@@ -24,24 +23,6 @@
  */
 #define LARGE_BYTES (512 << 10)
 #define MAX_HEAPS 4 /* of all threads: each keeps what was freed in it */
-
-static const char usage[] =
-    "Usage: gate-server --db FILE [OPTION]...\n"
-    "       gate-server token create|list|revoke ...\n"
-    "       gate-server check --db FILE [OPTION]...\n"
-    "       gate-server backup|restore|thin --db FILE ...\n"
-    "\n"
-    "Keeps the history in FILE, and creates it if necessary. Receives runs (POST /api/v1/runs) "
-    "and\n"
-    "shows them as a page and as JSON (/api/v1/). `gate run --db FILE` may write to the same "
-    "file.\n"
-    "\n" SERVE_OPTIONS_HELP "  --help                print this text; each command has its own\n"
-    "  --version             print the version\n"
-    "\n"
-    "The server prints its address on standard error when it is ready. After SIGTERM or SIGINT it\n"
-    "ends the requests that are under way, then itself. `gate-server token` creates tokens.\n"
-    "Without TLS, listen only on a loopback address, or behind a proxy with TLS.\n"
-    "Exit status: 0 stopped by a signal, 64 usage, 70 internal, 74 database or address.\n";
 
 /* The socket that systemd passed, else one of our own. */
 static enum gate_status open_socket(struct serve_options *a, char url[LISTEN_MAX_URL],
@@ -130,10 +111,29 @@ static enum gate_status serve(struct serve_options *a, struct gate_error *err)
     return status;
 }
 
-enum gate_status server_serve(int argc, char **argv, struct gate_error *err)
+static int run(struct call *call, struct gate_error *err)
 {
-    struct serve_options a;
-    bool done;
-    enum gate_status status = serve_options_parse(argc, argv, usage, &a, &done, err);
-    return !status && !done ? serve(&a, err) : status;
+    TRY(serve_options_check(call->arguments, err));
+    return serve(call->arguments, err);
 }
+
+#define ARGUMENTS struct serve_options
+
+const struct command command_serve = {
+    .name = "gate-server",
+    .operands = "--db FILE\ntoken create|list|revoke ...\ncheck --db FILE\n"
+                "backup|restore|thin --db FILE ...\nroutes",
+    .about = "Keeps the history in FILE, and creates it if necessary. Receives runs (POST "
+             "/api/v1/runs) and shows them as a page and as JSON (/api/v1/). `gate run --db FILE` "
+             "may write to the same file.\n",
+    .groups = {{serve_options, 0}},
+    .ending =
+        "The server prints its address on standard error when it is ready. After SIGTERM or SIGINT "
+        "it ends the requests that are under way, then itself. `gate-server token` creates tokens. "
+        "Without TLS, listen only on a loopback address, or behind a proxy with TLS. --version "
+        "prints the version.\n"
+        "\n"
+        "Exit codes: 0 stopped by a signal, 64 usage, 70 internal, 74 database or address.\n",
+    DEFAULTS(SERVE_DEFAULTS),
+    .main = run,
+};

@@ -8,61 +8,24 @@
 
 #include "server/request/auth.h"
 #include "gate/base/clock.h"
-#include "server/command/options.h"
-
-static const char usage[] =
-    "Usage: gate-server token create --db FILE --name NAME --scope LIST [--expires TIME]\n"
-    "       gate-server token list --db FILE\n"
-    "       gate-server token revoke --db FILE ID\n"
-    "\n"
-    "With a token, programs may write to the server, and read from a server with --private.\n"
-    "A running server on FILE uses the change at once.\n"
-    "\n"
-    "  --db FILE       the database of the server, created if necessary\n"
-    "  --name NAME     its holder, 1 to 64 of a-z, 0-9 and _.+-\n"
-    "  --scope LIST    its rights, separated by commas: read, ingest (runs), artifact,\n"
-    "                  admin (all of them, and the state of alerts)\n"
-    "  --expires TIME  how long it is valid, such as 12h or 90d; for ever without it\n"
-    "  --help          print this text\n"
-    "\n"
-    "'create' prints the token once; the database keeps only its SHA-256.\n"
-    "Exit status: 0 done, 64 usage or no such token, 70 internal, 74 database.\n";
 
 struct token_arguments {
     const char *db;
     const char *name;
     unsigned scopes;
     int64_t valid_ms; /* 0: for ever */
-    const char *operands[2];
 };
 
-static enum gate_status read_option(void *context, int letter, const char *value,
-                                    struct gate_error *err)
+static bool read_name(void *field, const char *text)
 {
-    struct token_arguments *a = context;
-    static const char good[] = "abcdefghijklmnopqrstuvwxyz0123456789_.+-";
-    switch (letter) {
-    case 'd':
-        a->db = value;
-        return GATE_OK;
-    case 'n':
-        a->name = value;
-        if (value[0] == '\0' || strlen(value) > TOKEN_MAX_NAME ||
-            strspn(value, good) != strlen(value))
-            return gate_fail(err, GATE_USAGE,
-                             "'%s' is not a valid name for a token: use 1 to 64 of a-z, 0-9 and "
-                             "_.+-",
-                             value);
-        return GATE_OK;
-    case 's':
-        a->scopes = auth_parse_scopes(value);
-        if (a->scopes == 0)
-            return gate_fail(err, GATE_USAGE,
-                             "'%s' is not a list of scopes: read, ingest, artifact, admin", value);
-        return GATE_OK;
-    default:
-        return options_duration("--expires", value, &a->valid_ms, err);
-    }
+    *(const char **)field = text;
+    return text[0] && strlen(text) <= TOKEN_MAX_NAME &&
+           !text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_.+-")];
+}
+
+static bool read_scopes(void *field, const char *text)
+{
+    return (*(unsigned *)field = auth_parse_scopes(text)) != 0;
 }
 
 static enum gate_status create(const struct token_arguments *a, struct store *store,
@@ -120,11 +83,12 @@ static enum gate_status revoke(struct store *store, const char *id, struct gate_
     return status;
 }
 
-static enum gate_status check(const struct token_arguments *a, struct gate_error *err)
+static int token(struct call *call, struct gate_error *err)
 {
-    const char *verb = a->operands[0];
-    bool creates = !strcmp(verb, "create");
-    bool revokes = !strcmp(verb, "revoke");
+    const struct token_arguments *a = call->arguments;
+    const char *verb = call->operands[0], *id = call->operands[1];
+    bool creates = !strcmp(verb, "create"), revokes = !strcmp(verb, "revoke");
+    struct store *store = NULL;
     if (!creates && !revokes && strcmp(verb, "list") != 0)
         return gate_fail(err, GATE_USAGE, "'token %s' is nothing to do; see --help", verb);
     if (!a->db)
@@ -138,47 +102,51 @@ static enum gate_status check(const struct token_arguments *a, struct gate_error
                          : a->scopes ? "scope"
                                      : "expires",
                          verb);
-    if (revokes && !a->operands[1])
+    if (revokes && !id)
         return gate_fail(err, GATE_USAGE,
                          "'token revoke' needs the ID of a token; see "
                          "'gate-server token list'");
-    if (!revokes && a->operands[1])
+    if (!revokes && id)
         return gate_fail(err, GATE_USAGE, "'token %s' takes nothing more, and got '%.100s'", verb,
-                         a->operands[1]);
-    return GATE_OK;
-}
-
-enum gate_status server_token(int argc, char **argv, struct gate_error *err)
-{
-    static const struct option options[] = {
-        {"db", required_argument, NULL, 'd'},    {"name", required_argument, NULL, 'n'},
-        {"scope", required_argument, NULL, 's'}, {"expires", required_argument, NULL, 'e'},
-        {"help", no_argument, NULL, 'h'},        {0},
-    };
-    struct token_arguments a = {0};
-    struct store *store = NULL;
-    bool done;
-    enum gate_status status =
-        options_parse(argc, argv, options, usage, read_option, &a, a.operands, 2, &done, err);
-    if (status || done)
-        return status;
-    if (!a.operands[0])
-        return gate_fail(err, GATE_USAGE,
-                         "an action is missing: create, list or revoke; see "
-                         "--help");
-    bool creates = !strcmp(a.operands[0], "create");
-    status = check(&a, err);
-    if (!status)
-        status = store_open(a.db, creates ? STORE_READ_WRITE : STORE_UPDATE, &store, err);
-    if (status)
-        return status;
+                         id);
+    TRY(store_open(a->db, creates ? STORE_READ_WRITE : STORE_UPDATE, &store, err));
     int64_t now_ms = clock_wall_ms();
-    if (creates)
-        status = create(&a, store, err);
-    else if (!strcmp(a.operands[0], "list"))
-        status = store_tokens(store, put_token, &now_ms, err);
-    else
-        status = revoke(store, a.operands[1], err);
+    enum gate_status status = creates   ? create(a, store, err)
+                              : revokes ? revoke(store, id, err)
+                                        : store_tokens(store, put_token, &now_ms, err);
     store_close(store);
     return status;
 }
+
+#define ARGUMENTS struct token_arguments
+
+static const struct option_def options[] = {
+    OPTION(TEXT, "db", "FILE", db, "the database of the server, created if necessary"),
+    OPTION(READ, "name", "NAME", name, "its holder", .read = read_name,
+           .form = "1 to 64 of a-z, 0-9 and _.+-"),
+    OPTION(READ, "scope", "LIST", scopes,
+           "its rights, separated by commas: read, ingest (runs), artifact, admin (all of them, "
+           "and the state of alerts)",
+           .read = read_scopes, .form = "scopes: read, ingest, artifact, admin"),
+    OPTION(READ, "expires", "TIME", valid_ms, "how long it is valid, such as 12h or 90d",
+           .read = read_duration, .form = DURATION_FORM, .fallback = "for ever"),
+    {0},
+};
+
+const struct command command_token = {
+    .name = "gate-server token",
+    .operands = "create --db FILE --name NAME --scope LIST [--expires TIME]\nlist --db FILE\n"
+                "revoke --db FILE ID",
+    .least = 1,
+    .most = 2,
+    .missing = "an action is missing: create, list or revoke",
+    .summary = "create, list and revoke tokens",
+    .about = "With a token, programs may write to the server, and read from a server with "
+             "--private. A running server on FILE uses the change at once.\n",
+    .groups = {{options, 0}},
+    .ending = "'create' prints the token once; the database keeps only its SHA-256.\n"
+              "\n"
+              "Exit codes: 0 done, 64 usage or no such token, 70 internal, 74 database.\n",
+    .bytes = sizeof(struct token_arguments),
+    .main = token,
+};

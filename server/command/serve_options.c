@@ -1,26 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* serve_options.c: see serve_options.h. */
-#include "server/command/serve_options.h"
+/* serve_options.c: the options of a server; see server_commands.h. */
+#include "server/command/server_commands.h"
 
-#include <stddef.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "server/command/options.h"
-
-#define DEFAULT_LISTEN "127.0.0.1:8731"
-
-static enum gate_status read_level(const char *text, void *out, struct gate_error *err)
+static bool read_level(void *field, const char *text)
 {
     static const char *const names[] = {"error", "warning", "info", "request"};
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++)
         if (!strcmp(text, names[i])) {
-            *(enum log_level *)out = (enum log_level)i;
-            return GATE_OK;
+            *(enum log_level *)field = (enum log_level)i;
+            return true;
         }
-    }
-    return gate_fail(err, GATE_USAGE, "--log is '%s', and must be error, warning, info or request",
-                     text);
+    return false;
 }
 
 static bool is_web(const char *text)
@@ -29,89 +24,88 @@ static bool is_web(const char *text)
 }
 
 /* It becomes a link of the page. */
-static enum gate_status read_commit_url(const char *text, void *out, struct gate_error *err)
+static bool read_commit_url(void *field, const char *text)
 {
     const char *at = strstr(text, "%s");
-    *(const char **)out = text;
-    if (is_web(text) && at && !strstr(at + 1, "%s"))
-        return GATE_OK;
-    return gate_fail(
-        err, GATE_USAGE,
-        "--commit-url is '%.200s', and must be an https:// address with one %%s, where "
-        "the commit stands",
-        text);
+    *(const char **)field = text;
+    return is_web(text) && at && !strstr(at + 1, "%s");
 }
 
-static enum gate_status read_public_url(const char *text, void *out, struct gate_error *err)
+static bool read_public_url(void *field, const char *text)
 {
-    *(const char **)out = text;
-    if (is_web(text) && !strpbrk(text, "?# "))
-        return GATE_OK;
-    return gate_fail(err, GATE_USAGE,
-                     "--public-url is '%.200s', and must be an https:// address without ? and #",
-                     text);
+    *(const char **)field = text;
+    return is_web(text) && !strpbrk(text, "?# ");
 }
 
-static enum gate_status read_keep_samples(const char *text, void *out, struct gate_error *err)
+bool read_duration(void *ms, const char *text)
 {
-    return options_duration("--keep-samples", text, out, err);
+    static const struct {
+        char unit;
+        int64_t ms;
+    } units[] = {{'s', 1000}, {'m', 60000}, {'h', 3600000}, {'d', 86400000}};
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (*text >= '0' && *text <= '9' && errno == 0 && value >= 1 && value <= 1000000 &&
+            end[0] == units[i].unit && end[1] == '\0') {
+            *(int64_t *)ms = value * units[i].ms;
+            return true;
+        }
+    return false;
 }
 
-enum kind { TEXT, FLAG, NUMBER, READ };
+#define ARGUMENTS struct serve_options
 
-#define AT(member) offsetof(struct serve_options, member)
-static const struct {
-    const char *name;
-    enum kind kind;
-    size_t at;
-    int64_t most; /* of a number, from 1 */
-    enum gate_status (*read)(const char *text, void *out, struct gate_error *err);
-} rows[] = {
-    {"db", TEXT, AT(http.db), 0, NULL},
-    {"listen", TEXT, AT(listen), 0, NULL},
-    {"artifacts", TEXT, AT(http.artifacts), 0, NULL},
-    {"private", FLAG, AT(http.private_reads), 0, NULL},
-    {"allow-host", TEXT, AT(http.allow_hosts), 0, NULL},
-    {"tls-cert", TEXT, AT(http.tls_cert), 0, NULL},
-    {"tls-key", TEXT, AT(http.tls_key), 0, NULL},
-    {"keep-samples", READ, AT(http.keep_samples_ms), 0, read_keep_samples},
-    {"main-branch", TEXT, AT(http.main_branch), 0, NULL},
-    {"commit-url", READ, AT(http.commit_url), 0, read_commit_url},
-    {"public-url", READ, AT(http.public_url), 0, read_public_url},
-    {"webhook", TEXT, AT(http.webhook), 0, NULL},
-    {"webhook-secret-file", TEXT, AT(http.webhook_secret), 0, NULL},
-    {"max-connections", NUMBER, AT(http.max_connections), HTTP_MAX_CONNECTIONS, NULL},
-    {"max-per-address", NUMBER, AT(http.max_per_address), HTTP_MAX_CONNECTIONS, NULL},
-    {"timeout", NUMBER, AT(http.timeout_s), 3600, NULL},
-    {"log", READ, AT(log), 0, read_level},
-    {"log-json", FLAG, AT(log_json), 0, NULL},
-    {"web-root", TEXT, AT(http.web_root), 0, NULL},
+const struct option_def serve_options[] = {
+    OPTION(TEXT, "db", "FILE", http.db, "the database"),
+    OPTION(TEXT, "listen", "ADDR:PORT", listen, "address to listen on; port 0 picks a free one",
+           .fallback = "127.0.0.1:8731"),
+    OPTION(TEXT, "artifacts", "DIR", http.artifacts, "folder of the artifacts",
+           .fallback = "FILE-artifacts"),
+    FLAG("private", http.private_reads,
+         "require a token for reading too; writing always needs one"),
+    OPTION(TEXT, "allow-host", "NAME,...", http.allow_hosts,
+           "accept requests for these host names only",
+           .fallback = "all, but on a loopback address only localhost and numeric hosts"),
+    OPTION(TEXT, "tls-cert", "FILE", http.tls_cert,
+           "serve HTTPS with this certificate (PEM, with its chain)"),
+    OPTION(TEXT, "tls-key", "FILE", http.tls_key, "and its key"),
+    OPTION(INTEGER, "max-connections", "N", http.max_connections, "connections at a time",
+           .least = 1, .most = HTTP_MAX_CONNECTIONS, .fallback = "1024, and no more"),
+    OPTION(INTEGER, "max-per-address", "N", http.max_per_address,
+           "connections at a time from one address", .least = 1, .most = HTTP_MAX_CONNECTIONS,
+           .fallback = "64"),
+    OPTION(INTEGER, "timeout", "SECONDS", http.timeout_s,
+           "drop a client that is silent for this time, or that takes more than twice as long for "
+           "its headers, four times for its body",
+           .least = 1, .most = 3600, .fallback = "15"),
+    OPTION(READ, "keep-samples", "TIME", http.keep_samples_ms,
+           "drop the raw samples of runs that are older, such as 90d", .read = read_duration,
+           .form = DURATION_FORM, .fallback = "keep them"),
+    OPTION(TEXT, "main-branch", "NAME", http.main_branch,
+           "the branch that raises alerts, has badges, and is shown first on the page",
+           .fallback = "main"),
+    OPTION(READ, "commit-url", "URL", http.commit_url,
+           "address of a commit on the forge, with %s for the commit, such as "
+           "https://github.com/OWNER/NAME/commit/%s: the page links to it",
+           .read = read_commit_url, .form = "an https:// address with one %s for the commit"),
+    OPTION(READ, "public-url", "URL", http.public_url,
+           "address of this server for its readers: links of the feed begin with it",
+           .read = read_public_url, .form = "an https:// address without ? and #"),
+    OPTION(TEXT, "webhook", "URL", http.webhook,
+           "send alerts there, as signed POSTs (server/watch/webhook.h)"),
+    OPTION(TEXT, "webhook-secret-file", "FILE", http.webhook_secret,
+           "the secret for the signature"),
+    OPTION(READ, "log", "error|warning|info|request", log, "what is logged, one line for each",
+           .read = read_level, .fallback = "info"),
+    FLAG("log-json", log_json, "write the log as JSON"),
+    OPTION(TEXT, "web-root", "DIR", http.web_root,
+           "take the page's files from DIR instead of the built-in ones"),
+    {0},
 };
-#define N_ROWS ((int)(sizeof rows / sizeof rows[0]))
-#define FIRST 1000 /* above all letters */
 
-static enum gate_status read_option(void *context, int letter, const char *value,
-                                    struct gate_error *err)
-{
-    int i = letter - FIRST;
-    void *out = (char *)context + rows[i].at;
-    char name[40];
-    switch (rows[i].kind) {
-    case TEXT:
-        *(const char **)out = value;
-        return GATE_OK;
-    case FLAG:
-        *(bool *)out = true;
-        return GATE_OK;
-    case NUMBER:
-        snprintf(name, sizeof name, "--%s", rows[i].name);
-        return options_number(name, value, 1, rows[i].most, out, err);
-    default:
-        return rows[i].read(value, out, err);
-    }
-}
-
-static enum gate_status check(struct serve_options *a, struct gate_error *err)
+enum gate_status serve_options_check(struct serve_options *a, struct gate_error *err)
 {
     if (!a->http.db)
         return gate_fail(err, GATE_USAGE, "--db FILE is missing; see --help");
@@ -126,25 +120,4 @@ static enum gate_status check(struct serve_options *a, struct gate_error *err)
         a->http.artifacts = a->artifacts;
     }
     return GATE_OK;
-}
-
-enum gate_status serve_options_parse(int argc, char **argv, const char *usage,
-                                     struct serve_options *out, bool *done, struct gate_error *err)
-{
-    *out = (struct serve_options){
-        .listen = DEFAULT_LISTEN,
-        .log = LOG_LEVEL_INFO,
-        .http = {.listen_fd = -1,
-                 .main_branch = "main",
-                 .max_connections = HTTP_MAX_CONNECTIONS,
-                 .max_per_address = 64,
-                 .timeout_s = 15},
-    };
-    struct option options[N_ROWS + 2] = {{"help", no_argument, NULL, 'h'}};
-    for (int i = 0; i < N_ROWS; i++)
-        options[i + 1] = (struct option){
-            rows[i].name, rows[i].kind == FLAG ? no_argument : required_argument, NULL, FIRST + i};
-    enum gate_status status =
-        options_parse(argc, argv, options, usage, read_option, out, NULL, 0, done, err);
-    return !status && !*done ? check(out, err) : status;
 }

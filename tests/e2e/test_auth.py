@@ -181,13 +181,13 @@ class Command(unittest.TestCase):
                 ("'token create' needs --scope", (*create, "--name", "a")),
                 ("--name belongs to 'token create', not to 'token list'",
                  ("list", "--db", self.db, "--name", "a")),
-                ("not a list of scopes", (*create, "--name", "a", "--scope", "write")),
-                ("not a valid name for a token", (*create, "--name", "a b", "--scope", "read")),
-                ("not a valid name for a token", (*create, "--name", "a" * 65, "--scope", "read")),
+                ("expected scopes: read, ingest", (*create, "--name", "a", "--scope", "write")),
+                ("expected 1 to 64 of a-z", (*create, "--name", "a b", "--scope", "read")),
+                ("expected 1 to 64 of a-z", (*create, "--name", "a" * 65, "--scope", "read")),
                 ("expected a time", (*create, "--name", "a", "--scope", "read", "--expires", "9")),
                 ("'token revoke' needs the ID", ("revoke", "--db", self.db)),
                 ("takes nothing more, and got 'x'", ("list", "--db", self.db, "x")),
-                ("not expected", ("revoke", "--db", self.db, "x", "y"))):
+                ("unexpected argument 'y'", ("revoke", "--db", self.db, "x", "y"))):
             with self.subTest(arguments):
                 done = run(*arguments)
                 self.assertEqual((done.returncode, done.stdout), (64, b""), done.stderr)

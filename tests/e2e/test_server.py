@@ -350,11 +350,12 @@ class Life(unittest.TestCase):
 
     def test_usage(self):
         self.fails(64, "--db FILE is missing")
-        self.fails(64, "'--db' needs a value", "--db")
-        self.fails(64, "unknown option '--nonsense'", "--nonsense")
-        self.fails(64, "'more' is not expected", "--db", self.db, "more")
+        self.fails(64, "option '--db' needs a value", "--db")
+        self.fails(64, "unknown or unexpected option '--nonsense'", "--nonsense")
+        self.fails(64, "unexpected argument 'more'", "--db", self.db, "more")
         seed(self.db, 1)
-        for address in ("", "8731", "127.0.0.1", "127.0.0.1:", ":1", "127.0.0.1:65536",
+        self.fails(64, "--listen is ''", "--db", self.db, "--listen", "")
+        for address in ("8731", "127.0.0.1", "127.0.0.1:", ":1", "127.0.0.1:65536",
                         "127.0.0.1:-1", "127.0.0.1:1x", "localhost:0", "::1:0", "[::1:0",
                         "1.2.3.4.5:0", "a" * 300 + ":1"):
             self.fails(64, "is not an address to listen on", "--db", self.db, "--listen", address)
