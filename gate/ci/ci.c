@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/buf.h"
 #include "gate/base/file.h"
 #include "gate/base/hex.h"
@@ -82,16 +83,12 @@ static void name_owner(const char *owner, struct ci_job *j)
 enum gate_status ci_github_event(cJSON **out, struct gate_error *err)
 {
     const char *path = variable("GITHUB_EVENT_PATH");
-    struct buf text;
+    RELEASED_BY(buf_release) struct buf text = buf_of(EVENT_MAX);
     if (!path)
         return gate_fail(err, GATE_USAGE,
                          "no $GITHUB_EVENT_PATH names the event that this job was started for");
-    buf_init(&text, EVENT_MAX);
-    enum gate_status status = file_read(path, &text, err);
-    if (!status)
-        status = json_parse(path, text.data ? text.data : "", text.len, GATE_IO, out, err);
-    buf_release(&text);
-    return status;
+    TRY(file_read(path, &text, err));
+    return json_parse(path, text.data, text.len, GATE_IO, out, err);
 }
 
 static void read_github_change(const cJSON *change, struct ci_job *j)

@@ -11,8 +11,6 @@
 #ifndef GATE_COMMENT_COMMENT_H
 #define GATE_COMMENT_COMMENT_H
 
-#include <cjson/cJSON.h>
-
 #include "gate/base/buf.h"
 #include "gate/base/error.h"
 #include "gate/document/document.h"
@@ -38,20 +36,6 @@ struct comment_target {
 /* GATE_USAGE: something is missing, or is not what it should be; the message names the option. */
 enum gate_status comment_target_read(const struct target_options *options,
                                      struct comment_target *out, struct gate_error *err);
-
-/* Looks up the number of the change, where only the fork's branch and its commit are known: the
- * open pull request that has that commit as its head. GATE_NO_VERDICT: there is none, it has moved
- * on. */
-enum gate_status comment_target_find(struct comment_target *t, struct http_answer *answer,
-                                     struct gate_error *err);
-
-/*
- * Sends `body` (JSON; NULL: none). *out is the answer's JSON, the caller's. GATE_IO: it was
- * refused, with the service's own words, or there is no answer; answer->status is 0 then.
- */
-enum gate_status comment_ask(const struct remote *remote, const char *method, const char *path,
-                             const cJSON *body, struct http_answer *answer, cJSON **out,
-                             struct gate_error *err);
 
 #define COMMENT_NAME_MAX 60
 #define COMMENT_LETTERS /* of names */                                                             \

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/comment/comment.h"
 
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/clock.h"
 #include "gate/base/hex.h"
 #include "gate/base/json.h"
 #include "gate/base/term.h"
+#include "gate/ci/ci.h"
 
 #define ANSWER_MAX ((size_t)64 << 20) /* 100 comments of GitHub's longest, escaped */
 #define TIMEOUT_S 60
@@ -24,49 +28,196 @@ struct posting {
     char *url;
 };
 
+/* ---- what the job is about ---- */
+
+static bool is_number(const char *text)
+{
+    size_t n = strlen(text);
+    return n && n < 16 && text[0] != '0' && strspn(text, "0123456789") == n;
+}
+
+/* "OWNER/NAME", or with more folders: a part of an address as it is. */
+static bool is_path(const char *text)
+{
+    for (size_t n_parts = 0;; n_parts++) {
+        size_t n = strspn(text, COMMENT_LETTERS), dots = strspn(text, ".");
+        if (!n || n > 255 || (n < 3 && dots == n) || (text[n] && text[n] != '/'))
+            return false;
+        if (!text[n])
+            return n_parts > 0;
+        text += n + 1;
+    }
+}
+
+static const char *either(const char *option, const char *variable)
+{
+    const char *value = option ? option : getenv(variable);
+    return value && value[0] ? value : NULL;
+}
+
+static enum gate_status read_project(const char *text, struct comment_target *out,
+                                     struct gate_error *err)
+{
+    size_t n = 0;
+    if (!text)
+        return gate_fail(err, GATE_USAGE, "no project is known: give --project OWNER/NAME%s",
+                         out->service == COMMENT_GITLAB ? " or its number" : "");
+    bool number = out->service == COMMENT_GITLAB && is_number(text);
+    if (strlen(text) > 200 || (!number && !is_path(text)))
+        return gate_fail(err, GATE_USAGE, "--project '%.200s' is not OWNER/NAME", text);
+    for (const char *at = text; *at && n + 4 < sizeof out->project; at++) {
+        bool escaped = *at == '/' && out->service == COMMENT_GITLAB;
+        n += (size_t)snprintf(out->project + n, sizeof out->project - n, escaped ? "%%2F" : "%c",
+                              *at);
+    }
+    return GATE_OK;
+}
+
+static enum gate_status read_github(const struct ci_job *job, struct comment_target *out,
+                                    struct gate_error *err)
+{
+    cJSON *event = NULL;
+    enum gate_status status = ci_github_event(&event, err);
+    snprintf(out->change, sizeof out->change, "%s", job->change);
+    snprintf(out->head, sizeof out->head, "%s", job->change[0] ? job->head : "");
+    if (!status && !out->change[0]) {
+        /* The run of another workflow, which may have been a fork's: then the event has no number
+         * of a pull request, and where the run's code came from is what there is to look for. */
+        const cJSON *run = json_member(event, "workflow_run");
+        const char *head = json_string(run, "head_sha", "");
+        snprintf(out->head, sizeof out->head, "%s", hex_is(head, 40) ? head : "");
+        snprintf(out->branch, sizeof out->branch, "%s", json_string(run, "head_branch", ""));
+        snprintf(out->fork, sizeof out->fork, "%s",
+                 json_string(json_member(run, "head_repository"), "full_name", ""));
+    }
+    cJSON_Delete(event);
+    if (!status && !out->change[0] && !out->head[0])
+        status = gate_fail(err, GATE_USAGE,
+                           "the event of this job is about no pull request: give --change NUMBER");
+    return status;
+}
+
+enum gate_status comment_target_read(const struct target_options *o, struct comment_target *out,
+                                     struct gate_error *err)
+{
+    static const char *const github[] = {"GATE_COMMENT_TOKEN", "GITHUB_TOKEN", NULL},
+                             *const gitlab[] = {"GATE_COMMENT_TOKEN", "GITLAB_TOKEN", NULL};
+    struct ci_job job;
+    ci_read(&job);
+    bool hub = o->service ? !strcmp(o->service, "github") : job.system == CI_GITHUB;
+    if (!hub && !(o->service ? !strcmp(o->service, "gitlab") : job.system == CI_GITLAB))
+        return gate_fail(
+            err, GATE_USAGE,
+            "this is not a job of GitHub or GitLab: give --service github or --service gitlab");
+    *out = (struct comment_target){.service = hub ? COMMENT_GITHUB : COMMENT_GITLAB};
+    const char *api = either(o->api, hub ? "GITHUB_API_URL" : "CI_API_V4_URL");
+    if (!api)
+        api = hub ? "https://api.github.com" : "https://gitlab.com/api/v4";
+    TRY(read_project(either(o->project, hub ? "GITHUB_REPOSITORY" : "CI_PROJECT_ID"), out, err));
+    if (o->change && !is_number(o->change))
+        return gate_fail(err, GATE_USAGE, "--change '%.40s' is not the number of a change",
+                         o->change);
+    if (o->change)
+        snprintf(out->change, sizeof out->change, "%s", o->change);
+    else if (hub)
+        TRY(read_github(&job, out, err));
+    else if (job.system != CI_GITLAB || !job.change[0])
+        return gate_fail(err, GATE_USAGE,
+                         "this job is about no merge request: give --change NUMBER");
+    if (!hub && !o->change) {
+        snprintf(out->change, sizeof out->change, "%s", job.change);
+        snprintf(out->head, sizeof out->head, "%s", job.head);
+    }
+    TRY(remote_take(api, &o->remote, hub ? github : gitlab, &out->remote, err));
+    if (!out->remote.token[0])
+        return gate_fail(err, GATE_USAGE, "no token: give --token-file FILE or set %s",
+                         hub ? "GATE_COMMENT_TOKEN or GITHUB_TOKEN"
+                             : "GATE_COMMENT_TOKEN or GITLAB_TOKEN, with the scope api");
+    return GATE_OK;
+}
+
 /* ---- one question to the service ---- */
 
-enum gate_status comment_ask(const struct remote *remote, const char *method, const char *path,
-                             const cJSON *body, struct http_answer *answer, cJSON **out,
-                             struct gate_error *err)
+/*
+ * Sends `body` (JSON; NULL: none). *out is the answer's JSON, the caller's. GATE_IO: it was
+ * refused, with the service's own words, or there is no answer; answer->status is 0 then.
+ */
+static enum gate_status ask(const struct remote *remote, const char *method, const char *path,
+                            const cJSON *body, struct http_answer *answer, cJSON **out,
+                            struct gate_error *err)
 {
-    struct buf text;
-    cJSON *said = NULL;
-    buf_init(&text, ANSWER_MAX);
+    RELEASED_BY(buf_release) struct buf text = buf_of(ANSWER_MAX);
+    *out = NULL;
+    answer->status = 0;
     if (body)
         json_write(body, false, &text);
+    if (text.failed)
+        return gate_fail(err, GATE_INTERNAL, "out of memory for a comment");
     const struct http_request request = {.method = method,
                                          .path = path,
                                          .type = body ? "application/json" : NULL,
                                          .body = text.data,
                                          .len = text.len,
                                          .timeout_s = TIMEOUT_S};
-    answer->status = 0;
-    enum gate_status status = text.failed
-                                  ? gate_fail(err, GATE_INTERNAL, "out of memory for a comment")
-                                  : http_client_ask(remote, &request, answer, err);
-    bool good = answer->status == 200 || answer->status == 201, answered = !status;
-    if (answered)
-        status = json_parse("the service's answer", answer->body.data ? answer->body.data : "",
-                            answer->body.len, GATE_IO, &said, good ? err : NULL);
-    if (answered && !good) {
-        const char *message = json_string(said, "message", json_string(said, "error", ""));
-        buf_clear(&text);
-        term_puts(message, &text);
-        status =
-            gate_fail(err, GATE_IO, "%s %.300s was refused with %d%s%.200s%s", method, path,
-                      answer->status, text.len ? ": " : "", text.len ? text.data : "",
-                      answer->status == 401   ? "; the token is not valid"
-                      : answer->status == 403 ? "; the token may not do that"
-                      : answer->status == 404 ? "; it does not exist, or the token may not read it"
-                                              : "");
+    TRY(http_client_ask(remote, &request, answer, err));
+    bool good = answer->status == 200 || answer->status == 201;
+    cJSON *said = NULL;
+    enum gate_status status = json_parse("the service's answer", answer->body.data,
+                                         answer->body.len, GATE_IO, &said, good ? err : NULL);
+    if (good) {
+        *out = said;
+        return status;
     }
-    if (status) {
-        cJSON_Delete(said);
-        said = NULL;
+    buf_clear(&text);
+    term_puts(json_string(said, "message", json_string(said, "error", "")), &text);
+    cJSON_Delete(said);
+    return gate_fail(err, GATE_IO, "%s %.300s was refused with %d%s%.200s%s", method, path,
+                     answer->status, text.len ? ": " : "", text.data,
+                     answer->status == 401   ? "; the token is not valid"
+                     : answer->status == 403 ? "; the token may not do that"
+                     : answer->status == 404 ? "; it does not exist, or the token may not read it"
+                                             : "");
+}
+
+/* ---- the change ---- */
+
+/* Looks up the number of the change, where only the fork's branch and its commit are known: the
+ * open pull request that has that commit as its head. GATE_NO_VERDICT: there is none, it has moved
+ * on. */
+static enum gate_status find_change(struct comment_target *t, struct http_answer *answer,
+                                    struct gate_error *err)
+{
+    char path[700], branch[400] = "";
+    size_t n = 0;
+    cJSON *pulls = NULL;
+    const cJSON *pull;
+    if (t->change[0])
+        return GATE_OK;
+    const char *at = t->branch;
+    for (; *at && n + 4 < sizeof branch; at++)
+        n += (size_t)snprintf(branch + n, sizeof branch - n,
+                              strchr(COMMENT_LETTERS, *at) ? "%c" : "%%%02X", (unsigned char)*at);
+    if (!is_path(t->fork) || *at)
+        return gate_fail(err, GATE_USAGE,
+                         "the event of this job names no repository and branch that its run was "
+                         "of: give --change NUMBER");
+    snprintf(path, sizeof path, "/repos/%s/pulls?state=open&per_page=100&head=%.*s:%s", t->project,
+             (int)strcspn(t->fork, "/"), t->fork, branch);
+    enum gate_status status = ask(&t->remote, "GET", path, NULL, answer, &pulls, err);
+    cJSON_ArrayForEach (pull, pulls) {
+        const cJSON *head = json_member(pull, "head");
+        if (!t->change[0] && !strcmp(json_string(head, "sha", ""), t->head) &&
+            !strcmp(json_string(head, "ref", ""), t->branch) &&
+            !strcmp(json_string(json_member(head, "repo"), "full_name", ""), t->fork))
+            snprintf(t->change, sizeof t->change, "%lld",
+                     (long long)json_integer(pull, "number", 0));
     }
-    *out = said;
-    buf_release(&text);
+    cJSON_Delete(pulls);
+    if (!status && !is_number(t->change))
+        status = gate_fail(err, GATE_NO_VERDICT,
+                           "no open pull request has commit %.12s of %s as its head: it has moved "
+                           "on, or is closed",
+                           t->head, t->fork);
     return status;
 }
 
@@ -77,8 +228,7 @@ enum gate_status comment_ask(const struct remote *remote, const char *method, co
 static enum gate_status read_user(struct posting *p, struct gate_error *err)
 {
     cJSON *user = NULL;
-    enum gate_status status =
-        comment_ask(&p->t->remote, "GET", "/user", NULL, &p->answer, &user, err);
+    enum gate_status status = ask(&p->t->remote, "GET", "/user", NULL, &p->answer, &user, err);
     snprintf(p->login, sizeof p->login, "%s", json_string(user, "login", ""));
     p->user = json_integer(user, "id", 0);
     cJSON_Delete(user);
@@ -121,23 +271,22 @@ static void put_path(const struct posting *p, bool one, const char *rest, char *
 static enum gate_status find_comment(struct posting *p, struct gate_error *err)
 {
     char path[500], rest[100];
-    enum gate_status status = GATE_OK;
     bool more = true;
     p->comment = 0;
-    for (int page = 1; more && page <= PAGES_MAX && !status && !p->comment; page++) {
-        cJSON *comments = NULL;
+    for (int page = 1; more && page <= PAGES_MAX && !p->comment; page++) {
+        cJSON *comments;
         const cJSON *comment;
         snprintf(rest, sizeof rest, "?per_page=%d&page=%d%s", PER_PAGE, page,
                  p->t->service == COMMENT_GITLAB ? "&sort=asc&order_by=created_at" : "");
         put_path(p, false, rest, path, sizeof path);
-        status = comment_ask(&p->t->remote, "GET", path, NULL, &p->answer, &comments, err);
+        TRY(ask(&p->t->remote, "GET", path, NULL, &p->answer, &comments, err));
         cJSON_ArrayForEach (comment, comments)
             if (!p->comment && is_ours(p, comment))
                 p->comment = json_integer(comment, "id", 0);
         more = cJSON_GetArraySize(comments) == PER_PAGE;
         cJSON_Delete(comments);
     }
-    return status;
+    return GATE_OK;
 }
 
 static enum gate_status write_comment(struct posting *p, struct gate_error *err)
@@ -147,11 +296,11 @@ static enum gate_status write_comment(struct posting *p, struct gate_error *err)
     bool update = p->comment > 0, hub = p->t->service == COMMENT_GITHUB;
     cJSON_AddStringToObject(body, "body", p->body);
     put_path(p, update, "", path, sizeof path);
-    enum gate_status status = comment_ask(&p->t->remote,
-                                          !update ? "POST"
-                                          : hub   ? "PATCH"
-                                                  : "PUT",
-                                          path, body, &p->answer, &said, err);
+    enum gate_status status = ask(&p->t->remote,
+                                  !update ? "POST"
+                                  : hub   ? "PATCH"
+                                          : "PUT",
+                                  path, body, &p->answer, &said, err);
     snprintf(p->url, 300, "%s", json_string(said, "html_url", ""));
     cJSON_Delete(said);
     cJSON_Delete(body);
@@ -170,8 +319,7 @@ static enum gate_status check_head(struct posting *p, struct gate_error *err)
         return GATE_OK;
     snprintf(path, sizeof path, hub ? "/repos/%s/pulls/%s" : "/projects/%s/merge_requests/%s",
              t->project, t->change);
-    enum gate_status status =
-        comment_ask(&p->t->remote, "GET", path, NULL, &p->answer, &change, err);
+    enum gate_status status = ask(&p->t->remote, "GET", path, NULL, &p->answer, &change, err);
     const char *head = json_string(hub ? json_member(change, "head") : change, "sha", "");
     if (!status && !hex_is(head, 40))
         status = gate_fail(err, GATE_IO, "GET %s does not say the head of the change", path);
@@ -182,6 +330,17 @@ static enum gate_status check_head(struct posting *p, struct gate_error *err)
                            t->head, t->project, t->change, head);
     cJSON_Delete(change);
     return status;
+}
+
+/* From the beginning each time: a comment whose receipt was lost is found, and not written twice.
+ */
+static enum gate_status post(struct posting *p, struct gate_error *err)
+{
+    TRY(find_change(p->t, &p->answer, err));
+    TRY(read_user(p, err));
+    TRY(find_comment(p, err));
+    TRY(check_head(p, err));
+    return write_comment(p, err);
 }
 
 enum gate_status comment_post(struct comment_target *t, const char *marker, const char *body,
@@ -195,17 +354,7 @@ enum gate_status comment_post(struct comment_target *t, const char *marker, cons
     TRY(http_client_version(version, err));
     buf_init(&p.answer.body, ANSWER_MAX);
     for (unsigned n = 1;; n++) {
-        /* From the beginning each time: a comment whose receipt was lost is found, and not written
-         * twice. */
-        status = comment_target_find(p.t, &p.answer, err);
-        if (!status)
-            status = read_user(&p, err);
-        if (!status)
-            status = find_comment(&p, err);
-        if (!status)
-            status = check_head(&p, err);
-        if (!status)
-            status = write_comment(&p, err);
+        status = post(&p, err);
         const struct http_answer *said = &p.answer;
         bool may_pass = said->status == 0 || said->status == 429 || said->status >= 500 ||
                         (said->status == 403 && said->retry_after > 0);

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/base/alloc.h"
 #include "gate/base/hex.h"
 #include "gate/base/json.h"
 #include "gate/decide/stats.h"
@@ -16,7 +15,7 @@
 #include "gate/document/fields.h"
 #include "gate/foreign/reading.h"
 
-#define TEXT_MAX 400 /* of a document */
+#define SHORT_MAX 100 /* bytes of a name, of which each may be 4 characters of a document */
 #define POINTER_SIZE 100
 
 /* ---- members ---- */
@@ -33,49 +32,33 @@ refuse_at(struct reading *r, const char *pointer, const char *format, ...)
     return fields_fault(r->name, 1, r->text, r->len, &fault, GATE_IO, r->err);
 }
 
-static enum gate_status refuse_key(struct reading *r, const char *pointer, const char *key,
-                                   const char *message)
+static cJSON_bool is_text(const cJSON *value)
+{
+    return cJSON_IsString(value) && *value->valuestring;
+}
+
+/* A member that must be there. */
+static enum gate_status member_of(struct reading *r, const cJSON *object, const char *key,
+                                  const char *pointer, cJSON_bool (*is)(const cJSON *),
+                                  const char *what, const cJSON **out)
 {
     char place[2 * POINTER_SIZE];
+    *out = json_member(object, key);
+    if (!cJSON_IsObject(object))
+        return refuse_at(r, pointer, "must be an object");
+    if (!*out)
+        return refuse_at(r, pointer, "missing key '%s'", key);
     snprintf(place, sizeof place, "%s/%s", pointer, key);
-    return refuse_at(r, place, "%s", message);
+    return is(*out) ? GATE_OK : refuse_at(r, place, "must be %s", what);
 }
 
-/* A text that must be there. */
-static enum gate_status text_of(struct reading *r, const cJSON *object, const char *key,
-                                const char *pointer, const char **out)
-{
-    const cJSON *member = json_member(object, key);
-    if (!cJSON_IsObject(object))
-        return refuse_at(r, pointer, "must be an object");
-    if (!member)
-        return refuse_at(r, pointer, "missing key '%s'", key);
-    *out = cJSON_IsString(member) ? member->valuestring : "";
-    return **out ? GATE_OK : refuse_key(r, pointer, key, "must be a text that is not empty");
-}
+#define TEXT is_text, "a text that is not empty"
+#define NUMBER cJSON_IsNumber, "a number"
+#define LIST cJSON_IsArray, "an array"
 
-/* The same of a number. */
-static enum gate_status number_of(struct reading *r, const cJSON *object, const char *key,
-                                  const char *pointer, double *out)
+static void delete_tree(cJSON **tree)
 {
-    const cJSON *member = json_member(object, key);
-    if (!cJSON_IsObject(object))
-        return refuse_at(r, pointer, "must be an object");
-    if (!member)
-        return refuse_at(r, pointer, "missing key '%s'", key);
-    *out = member->valuedouble;
-    return cJSON_IsNumber(member) ? GATE_OK : refuse_key(r, pointer, key, "must be a number");
-}
-
-/* A list that must be there. */
-static enum gate_status list_of(struct reading *r, const cJSON *object, const char *key,
-                                const char *pointer, const cJSON **out)
-{
-    const cJSON *list = json_member(object, key);
-    *out = list ? list->child : NULL;
-    if (!list)
-        return refuse_at(r, pointer, "missing key '%s'", key);
-    return cJSON_IsArray(list) ? GATE_OK : refuse_key(r, pointer, key, "must be an array");
+    cJSON_Delete(*tree);
 }
 
 /* Parses the file and reads its head, then each element of its benchmarks. */
@@ -84,23 +67,17 @@ each_benchmark(struct reading *r, enum gate_status (*head)(struct reading *, con
                enum gate_status (*one)(struct reading *, const cJSON *, const char *))
 {
     char pointer[POINTER_SIZE];
-    cJSON *tree = NULL;
-    const cJSON *item = NULL;
-    enum gate_status status = json_parse(r->name, r->text, r->len, GATE_IO, &tree, r->err);
-    if (status)
-        return status;
-    if (!cJSON_IsObject(tree))
-        status = refuse_at(r, "", "must be an object");
-    if (!status)
-        status = list_of(r, tree, "benchmarks", "", &item);
-    if (!status)
-        status = head(r, tree);
-    for (size_t i = 0; item && !status; item = item->next, i++) {
-        snprintf(pointer, sizeof pointer, "/benchmarks/%zu", i);
-        status = one(r, item, pointer);
+    RELEASED_BY(delete_tree) cJSON *tree = NULL;
+    const cJSON *list, *item;
+    size_t i = 0;
+    TRY(json_parse(r->name, r->text, r->len, GATE_IO, &tree, r->err));
+    TRY(member_of(r, tree, "benchmarks", "", LIST, &list));
+    TRY(head(r, tree));
+    cJSON_ArrayForEach (item, list) {
+        snprintf(pointer, sizeof pointer, "/benchmarks/%zu", i++);
+        TRY(one(r, item, pointer));
     }
-    cJSON_Delete(tree);
-    return status;
+    return GATE_OK;
 }
 
 static struct foreign_device *add_device(struct foreign_file *out, int64_t id, const char *name)
@@ -118,34 +95,36 @@ static int64_t count_of(double number)
 
 /* ---- nvbench ---- */
 
+static cJSON_bool is_id(const cJSON *value)
+{
+    return cJSON_IsNumber(value) && value->valuedouble >= 0 && value->valuedouble <= 1e6;
+}
+
+static cJSON_bool is_name(const cJSON *value)
+{
+    return is_text(value) && strlen(value->valuestring) <= SHORT_MAX;
+}
+
 static enum gate_status nvbench_head(struct reading *r, const cJSON *tree)
 {
     char pointer[POINTER_SIZE];
-    const cJSON *item;
+    const cJSON *list, *item, *id, *name;
     const cJSON *version = json_member(json_member(tree, "meta"), "version");
     const char *text = json_string(json_member(version, "nvbench"), "string", NULL);
-    if (text && strlen(text) <= TEXT_MAX / 4)
+    size_t i = 0;
+    if (text && strlen(text) <= SHORT_MAX)
         r->out->version = xstrdup(text);
-    enum gate_status status = list_of(r, tree, "devices", "", &item);
-    for (size_t i = 0; item && !status; item = item->next, i++) {
-        double id = 0;
-        const char *name = "";
-        snprintf(pointer, sizeof pointer, "/devices/%zu", i);
-        status = number_of(r, item, "id", pointer, &id);
-        if (!status && (id < 0 || id > 1e6))
-            status = refuse_key(r, pointer, "id", "must be from 0 to 1000000");
-        if (!status)
-            status = text_of(r, item, "name", pointer, &name);
-        if (!status && strlen(name) > TEXT_MAX / 4)
-            status = refuse_key(r, pointer, "name", "is too long");
-        if (status)
-            break;
-        struct foreign_device *d = add_device(r->out, (int64_t)id, name);
-        device_model_key("", name, d->model, sizeof d->model);
+    TRY(member_of(r, tree, "devices", "", LIST, &list));
+    cJSON_ArrayForEach (item, list) {
+        snprintf(pointer, sizeof pointer, "/devices/%zu", i++);
+        TRY(member_of(r, item, "id", pointer, is_id, "a number from 0 to 1000000", &id));
+        TRY(member_of(r, item, "name", pointer, is_name, "a text of 1 to 100 bytes", &name));
+        struct foreign_device *d = add_device(r->out, (int64_t)id->valuedouble, name->valuestring);
+        device_model_key("", name->valuestring, d->model, sizeof d->model);
         if (!d->model[0])
-            status = refuse_at(r, pointer, "has no letter or digit in its name");
+            return refuse_at(r, pointer, "has no letter or digit in its name");
     }
-    return status;
+    return GATE_OK;
 }
 
 /* The value of a list of {"name", "value"}, which is a number, or one as text. */
@@ -195,18 +174,14 @@ static void name_state(const char *benchmark, const cJSON *state, struct buf *ou
 static enum gate_status read_state(struct reading *r, const char *benchmark, const cJSON *item,
                                    const char *pointer)
 {
-    struct buf name;
+    RELEASED_BY(buf_release) struct buf name = buf_of(FOREIGN_NAME_MAX + 1);
     const cJSON *list = json_member(item, "summaries");
     double mean = 0, samples = 0;
     bool has_mean, has_samples;
     size_t device = 0;
     const int64_t id = json_integer(item, "device", -1);
-    enum gate_status status =
-        read_summary(r, list, "nv/cold/time/gpu/mean", pointer, &has_mean, &mean);
-    if (!status)
-        status = read_summary(r, list, "nv/cold/sample_size", pointer, &has_samples, &samples);
-    if (status)
-        return status;
+    TRY(read_summary(r, list, "nv/cold/time/gpu/mean", pointer, &has_mean, &mean));
+    TRY(read_summary(r, list, "nv/cold/sample_size", pointer, &has_samples, &samples));
     if (json_bool(item, "is_skipped", false) || !has_mean) {
         r->out->n_left_out++;
         return GATE_OK;
@@ -215,35 +190,30 @@ static enum gate_status read_state(struct reading *r, const char *benchmark, con
         device++;
     if (device == r->out->n_devices)
         return refuse_at(r, pointer, "its device %lld is not among the devices", (long long)id);
-    buf_init(&name, FOREIGN_NAME_MAX + 1);
     name_state(benchmark, item, &name);
-    struct foreign_time *t = NULL;
     if (name.failed)
-        status = refuse_at(r, pointer, "its axes have more than %d bytes", FOREIGN_NAME_MAX);
-    else
-        t = reading_add(r, name.data, mean * 1e9, xstrdup(pointer));
-    if (t) {
-        t->device = device;
-        t->samples = count_of(samples);
-    }
-    buf_release(&name);
-    return status || t ? status : GATE_IO;
+        return refuse_at(r, pointer, "its axes have more than %d bytes", FOREIGN_NAME_MAX);
+    struct foreign_time *t = reading_add(r, name.data, mean * 1e9, xstrdup(pointer));
+    if (!t)
+        return GATE_IO;
+    t->device = device;
+    t->samples = count_of(samples);
+    return GATE_OK;
 }
 
 static enum gate_status nvbench_benchmark_of(struct reading *r, const cJSON *item,
                                              const char *pointer)
 {
     char place[POINTER_SIZE];
-    const char *name = "";
-    const cJSON *state = NULL;
-    enum gate_status status = text_of(r, item, "name", pointer, &name);
-    if (!status)
-        status = list_of(r, item, "states", pointer, &state);
-    for (size_t i = 0; state && !status; state = state->next, i++) {
-        snprintf(place, sizeof place, "%s/states/%zu", pointer, i);
-        status = read_state(r, name, state, place);
+    const cJSON *name, *states, *state;
+    size_t i = 0;
+    TRY(member_of(r, item, "name", pointer, TEXT, &name));
+    TRY(member_of(r, item, "states", pointer, LIST, &states));
+    cJSON_ArrayForEach (state, states) {
+        snprintf(place, sizeof place, "%s/states/%zu", pointer, i++);
+        TRY(read_state(r, name->valuestring, state, place));
     }
-    return status;
+    return GATE_OK;
 }
 
 enum gate_status reading_nvbench(struct reading *r)
@@ -273,7 +243,7 @@ static enum gate_status pytest_head(struct reading *r, const cJSON *tree)
         r->out->branch = copy_of(json_string(commit, "branch", NULL));
         r->out->dirty = json_bool(commit, "dirty", false);
     }
-    if (*brand && strlen(brand) <= TEXT_MAX / 4) {
+    if (*brand && strlen(brand) <= SHORT_MAX) {
         struct foreign_device *d = add_device(r->out, 0, brand);
         device_model_key("host-", brand, d->model, sizeof d->model);
     }
@@ -283,26 +253,19 @@ static enum gate_status pytest_head(struct reading *r, const cJSON *tree)
 static enum gate_status pytest_benchmark_of(struct reading *r, const cJSON *item,
                                             const char *pointer)
 {
-    const cJSON *stats = json_member(item, "stats");
     char place[POINTER_SIZE];
-    const char *name = "";
-    double median = 0, rounds = 0;
-    enum gate_status status = text_of(r, item, "fullname", pointer, &name);
-    if (!status && !stats)
-        return refuse_at(r, pointer, "missing key 'stats'");
+    const cJSON *name, *stats, *median, *rounds;
+    TRY(member_of(r, item, "fullname", pointer, TEXT, &name));
+    TRY(member_of(r, item, "stats", pointer, cJSON_IsObject, "an object", &stats));
     snprintf(place, sizeof place, "%s/stats", pointer);
-    if (!status)
-        status = number_of(r, stats, "median", place, &median);
-    if (!status)
-        status = number_of(r, stats, "rounds", place, &rounds);
-    if (status)
-        return status;
-    struct foreign_time *t = reading_add(r, name, median * 1e9, xstrdup(place));
+    TRY(member_of(r, stats, "median", place, NUMBER, &median));
+    TRY(member_of(r, stats, "rounds", place, NUMBER, &rounds));
+    struct foreign_time *t =
+        reading_add(r, name->valuestring, median->valuedouble * 1e9, xstrdup(place));
     if (!t)
         return GATE_IO;
-    const double iterations = json_number(stats, "iterations", 1);
-    t->samples = count_of(rounds);
-    t->launches_per_sample = count_of(iterations);
+    t->samples = count_of(rounds->valuedouble);
+    t->launches_per_sample = count_of(json_number(stats, "iterations", 1));
     return GATE_OK;
 }
 
@@ -322,16 +285,30 @@ static enum gate_status google_head(struct reading *r, const cJSON *tree)
     return GATE_OK;
 }
 
-/* A repetition, or the median of those that the file does not have. Other aggregates are none. */
-static enum gate_status google_benchmark_of(struct reading *r, const cJSON *item,
-                                            const char *pointer)
+/* 0: it is none. */
+static double unit_ns(const cJSON *unit)
 {
     static const struct {
         const char *name;
         double ns;
     } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-    const char *name = "", *unit = "";
-    double time = 0, ns = 0;
+    const char *name = cJSON_IsString(unit) ? unit->valuestring : "";
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (!strcmp(units[i].name, name))
+            return units[i].ns;
+    return 0;
+}
+
+static cJSON_bool is_unit(const cJSON *value)
+{
+    return unit_ns(value) > 0;
+}
+
+/* A repetition, or the median of those that the file does not have. Other aggregates are none. */
+static enum gate_status google_benchmark_of(struct reading *r, const cJSON *item,
+                                            const char *pointer)
+{
+    const cJSON *name, *unit, *time;
     bool is_aggregate = !strcmp(json_string(item, "run_type", ""), "aggregate");
     if (is_aggregate && strcmp(json_string(item, "aggregate_name", ""), "median") != 0)
         return GATE_OK;
@@ -339,19 +316,11 @@ static enum gate_status google_benchmark_of(struct reading *r, const cJSON *item
         r->out->n_left_out++;
         return GATE_OK;
     }
-    enum gate_status status = text_of(r, item, "name", pointer, &name);
-    if (!status)
-        status = text_of(r, item, "time_unit", pointer, &unit);
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        ns = strcmp(units[i].name, unit) ? ns : units[i].ns;
-    if (!status && ns <= 0)
-        status = refuse_key(r, pointer, "time_unit", "must be one of 'ns' 'us' 'ms' 's'");
-    if (!status)
-        status = number_of(r, item, "real_time", pointer, &time);
-    if (status)
-        return status;
-    struct foreign_time *t =
-        reading_add(r, json_string(item, "run_name", name), time * ns, xstrdup(pointer));
+    TRY(member_of(r, item, "name", pointer, TEXT, &name));
+    TRY(member_of(r, item, "time_unit", pointer, is_unit, "one of 'ns' 'us' 'ms' 's'", &unit));
+    TRY(member_of(r, item, "real_time", pointer, NUMBER, &time));
+    struct foreign_time *t = reading_add(r, json_string(item, "run_name", name->valuestring),
+                                         time->valuedouble * unit_ns(unit), xstrdup(pointer));
     if (!t)
         return GATE_IO;
     t->samples = !is_aggregate;

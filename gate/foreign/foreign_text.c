@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/base/alloc.h"
 #include "gate/base/utf8.h"
 #include "gate/foreign/reading.h"
 
@@ -169,29 +168,32 @@ static enum gate_status read_result(struct cursor *c, const struct record *recor
     return GATE_OK;
 }
 
+static enum gate_status read_lines(struct cursor *c, struct record *record)
+{
+    size_t place[CSV_COLUMNS];
+    TRY(read_record(c, record));
+    TRY(read_header(c, record, place));
+    const size_t n_columns = record->n;
+    while (c->at < c->end) {
+        TRY(read_record(c, record));
+        bool blank = record->n == 1 && !record->text.data[0];
+        unsigned next = c->line;
+        c->line = record->line;
+        if (!blank && record->n != n_columns)
+            return refuse(c, "has %zu fields, the first line %zu", record->n, n_columns);
+        if (!blank)
+            TRY(read_result(c, record, place));
+        c->line = next;
+    }
+    return GATE_OK;
+}
+
 enum gate_status reading_csv(struct reading *r)
 {
     struct cursor c;
-    struct record record = {.n = 0};
-    size_t place[CSV_COLUMNS], n_columns = 0;
-    enum gate_status status = begin(r, &c);
-    buf_init(&record.text, (size_t)1 << 20);
-    if (!status)
-        status = read_record(&c, &record);
-    if (!status)
-        status = read_header(&c, &record, place);
-    n_columns = record.n;
-    while (!status && c.at < c.end) {
-        status = read_record(&c, &record);
-        bool blank = record.n == 1 && !record.text.data[0];
-        unsigned next = c.line;
-        c.line = record.line;
-        if (!status && !blank && record.n != n_columns)
-            status = refuse(&c, "has %zu fields, the first line %zu", record.n, n_columns);
-        if (!status && !blank)
-            status = read_result(&c, &record, place);
-        c.line = next;
-    }
+    struct record record = {.text = buf_of((size_t)1 << 20)};
+    TRY(begin(r, &c));
+    enum gate_status status = read_lines(&c, &record);
     buf_release(&record.text);
     return status;
 }
@@ -298,7 +300,6 @@ static enum gate_status read_reference(struct cursor *c, struct buf *out)
 /* name="value"; the value goes to `out`, where the element asks for it. */
 static enum gate_status read_attribute(struct cursor *c, struct element *name, struct buf *out)
 {
-    enum gate_status status = GATE_OK;
     *name = read_name(c);
     pass_space(c);
     if (!name->len || c->at == c->end || *c->at != '=')
@@ -308,20 +309,20 @@ static enum gate_status read_attribute(struct cursor *c, struct element *name, s
     if (c->at == c->end || (*c->at != '"' && *c->at != '\''))
         return refuse(c, "the value of an attribute must be in quotes");
     const char quote = *c->at++;
-    while (!status && c->at < c->end && *c->at != quote) {
+    while (c->at < c->end && *c->at != quote) {
         if (*c->at == '<')
             return refuse(c, "the value of an attribute has a '<'");
         if (*c->at == '&') {
-            status = read_reference(c, out);
+            TRY(read_reference(c, out));
         } else {
             buf_putc(out, *c->at);
             go_to(c, c->at + 1);
         }
     }
-    if (!status && c->at == c->end)
+    if (c->at == c->end)
         return refuse(c, "the value of an attribute has no end");
     c->at++;
-    return status;
+    return GATE_OK;
 }
 
 static enum gate_status take_attribute(struct junit *j, struct element tag, struct element name,
@@ -355,16 +356,13 @@ static enum gate_status end_test(struct junit *j)
     struct test_case *t = &j->test;
     struct cursor at = j->c;
     char name[2 * ATTRIBUTE_MAX];
-    double seconds;
+    double seconds = 0;
     t->open = false;
     at.line = t->line;
     if (!t->name[0])
         return refuse(&at, "a testcase has no name");
-    if (t->failed || !t->time[0]) {
-        j->c.r->out->n_left_out++;
-        return GATE_OK;
-    }
-    if (!reading_number(t->time, &seconds) || seconds < 0)
+    bool timed = !t->failed && t->time[0];
+    if (timed && (!reading_number(t->time, &seconds) || seconds < 0))
         return refuse(&at, "the time of '%.100s' must be in seconds, is '%.60s'", t->name, t->time);
     if (seconds == 0) {
         j->c.r->out->n_left_out++;
@@ -389,12 +387,11 @@ static enum gate_status read_tag(struct junit *j)
 {
     struct cursor *c = &j->c;
     struct test_case *t = &j->test;
-    struct buf value;
+    RELEASED_BY(buf_release) struct buf value = buf_of((size_t)1 << 20);
     struct element name;
     bool ends = c->at < c->end && *c->at == '/';
     c->at += ends;
     const struct element tag = read_name(c);
-    enum gate_status status = GATE_OK;
     if (!tag.len || (ends && j->depth == 0))
         return refuse(c, "a tag has no name, or ends nothing");
     if (!ends && j->depth == DEPTH_MAX)
@@ -408,22 +405,19 @@ static enum gate_status read_tag(struct junit *j)
         !ends && (is_named(tag, "failure") || is_named(tag, "error") || is_named(tag, "skipped"));
     if (!ends)
         j->open[j->depth++] = tag;
-    buf_init(&value, (size_t)1 << 20);
     pass_space(c);
-    while (!status && c->at < c->end && *c->at != '>' && *c->at != '/') {
+    while (c->at < c->end && *c->at != '>' && *c->at != '/') {
         buf_clear(&value);
-        status = read_attribute(c, &name, &value);
-        if (!status)
-            status = take_attribute(j, tag, name, &value);
+        TRY(read_attribute(c, &name, &value));
+        TRY(take_attribute(j, tag, name, &value));
         pass_space(c);
     }
-    buf_release(&value);
-    bool empty = !status && !ends && c->at < c->end && *c->at == '/';
+    bool empty = !ends && c->at < c->end && *c->at == '/';
     c->at += empty;
-    if (!status && (c->at == c->end || *c->at != '>'))
+    if (c->at == c->end || *c->at != '>')
         return refuse(c, "a tag has no '>'");
     c->at++;
-    return status || (!ends && !empty) ? status : close_element(j, tag);
+    return ends || empty ? close_element(j, tag) : GATE_OK;
 }
 
 enum gate_status reading_junit(struct reading *r)
@@ -431,25 +425,25 @@ enum gate_status reading_junit(struct reading *r)
     struct junit j = {.depth = 0};
     struct cursor *c = &j.c;
     bool any = false;
-    enum gate_status status = begin(r, c);
-    while (!status && c->at < c->end) {
+    TRY(begin(r, c));
+    while (c->at < c->end) {
         if (*c->at != '<') {
             go_to(c, c->at + 1);
         } else if (begins(c, "<?")) {
-            status = pass(c, "?>");
+            TRY(pass(c, "?>"));
         } else if (begins(c, "<!--")) {
-            status = pass(c, "-->");
+            TRY(pass(c, "-->"));
         } else if (begins(c, "<![CDATA[")) {
-            status = pass(c, "]]>");
+            TRY(pass(c, "]]>"));
         } else if (begins(c, "<!")) {
-            status = refuse(c, "a document type is not read");
+            return refuse(c, "a document type is not read");
         } else {
             c->at++;
             any = true;
-            status = read_tag(&j);
+            TRY(read_tag(&j));
         }
     }
-    if (!status && (j.depth > 0 || !any))
-        status = refuse(c, any ? "ends within an element" : "has no element: it is no XML");
-    return status;
+    if (j.depth > 0 || !any)
+        return refuse(c, any ? "ends within an element" : "has no element: it is no XML");
+    return GATE_OK;
 }

@@ -151,24 +151,6 @@ static bool write_all(int file, const char *bytes, size_t n)
     return true;
 }
 
-/* Why there is no answer, and whether asking again may help. */
-static enum gate_status explain(const struct remote *remote, int code, const char *words,
-                                struct gate_error *err)
-{
-    switch (code) {
-    case CURL_PEER_FAILED:
-    case CURL_BAD_CA:
-    case CURL_BAD_CERT:
-        return gate_fail(err, GATE_ENVIRONMENT,
-                         "the certificate of %s cannot be verified: %.300s; name the certificate "
-                         "of its issuer (--ca-file FILE or GATE_CA_FILE)",
-                         remote->url, words);
-    default:
-        return gate_fail(err, GATE_IO, "%s cannot be reached: %.300s", remote->url,
-                         words[0] ? words : "curl was ended");
-    }
-}
-
 enum gate_status http_client_ask(const struct remote *remote, const struct http_request *request,
                                  struct http_answer *answer, struct gate_error *err)
 {
@@ -189,14 +171,21 @@ enum gate_status http_client_ask(const struct remote *remote, const struct http_
         status = process_start(&p, argv, err);
     if (!status) {
         int code = run_curl(&p, &options, file, max, lines);
+        const char *words = process_last_words(&p);
         answer->status = (int)lines[0]; /* also of an answer that is too long */
         answer->retry_after = lines[1] > 0 ? lines[1] : 0;
         answer->length = lines[2];
         if (code == CURL_FILE_SIZE || is_too_long(file, max))
             status = gate_fail(err, GATE_ENVIRONMENT, "the answer of %s is longer than %zu bytes",
                                remote->url, max);
+        else if (code == CURL_PEER_FAILED || code == CURL_BAD_CA || code == CURL_BAD_CERT)
+            status = gate_fail(err, GATE_ENVIRONMENT,
+                               "the certificate of %s cannot be verified: %.300s; name the "
+                               "certificate of its issuer (--ca-file FILE or GATE_CA_FILE)",
+                               remote->url, words);
         else if (code)
-            status = explain(remote, code, process_last_words(&p), err);
+            status = gate_fail(err, GATE_IO, "%s cannot be reached: %.300s", remote->url,
+                               words[0] ? words : "curl was ended");
         else if (lseek(file, 0, SEEK_SET) || file_read_fd(file, "the answer", &answer->body, NULL))
             status = gate_fail(err, GATE_IO, "cannot read the answer of %s", remote->url);
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/buf.h"
 #include "gate/base/environment.h"
 #include "gate/base/file.h"
@@ -83,36 +84,18 @@ static enum gate_status take_token(const char *text, size_t len, const char *fro
 
 static enum gate_status read_token(const char *path, struct remote *out, struct gate_error *err)
 {
-    struct buf text;
+    RELEASED_BY(buf_release) struct buf text = buf_of(TOKEN_FILE_MAX);
     struct stat st;
     char from[300];
-    buf_init(&text, TOKEN_FILE_MAX);
     snprintf(from, sizeof from, "the token file '%.200s'", path);
-    enum gate_status status = file_read(path, &text, err);
-    if (status)
-        gate_fail_context(err, "the token");
-    else
-        status = take_token(text.len ? text.data : "", text.len, from, out, err);
-    if (!status && !stat(path, &st) && S_ISREG(st.st_mode) && st.st_mode & (S_IRGRP | S_IROTH))
+    if (file_read(path, &text, err))
+        return gate_fail_context(err, "the token");
+    TRY(take_token(text.data, text.len, from, out, err));
+    if (!stat(path, &st) && S_ISREG(st.st_mode) && st.st_mode & (S_IRGRP | S_IROTH))
         fprintf(stderr,
                 "gate: warning: others on this machine can read the token file (mode %03o): "
                 "chmod 600 '%s'\n",
                 (unsigned)st.st_mode & 0777, path);
-    buf_release(&text);
-    return status;
-}
-
-/* The first of the variables that is set. */
-static enum gate_status find_token(const char *const *variables, struct remote *out,
-                                   struct gate_error *err)
-{
-    for (; *variables; variables++) {
-        const char *token = getenv(*variables);
-        char from[80];
-        snprintf(from, sizeof from, "$%s", *variables);
-        if (token && token[0])
-            return take_token(token, strlen(token), from, out, err);
-    }
     return GATE_OK;
 }
 
@@ -122,8 +105,15 @@ enum gate_status remote_take(const char *url, const struct remote_choice *choice
 {
     const char *ca_file = choose(choice->ca_file, "GATE_CA_FILE");
     TRY(remote_take_url(url, out, err));
-    TRY(choice->token_file ? read_token(choice->token_file, out, err)
-                           : find_token(variables, out, err));
+    if (choice->token_file)
+        TRY(read_token(choice->token_file, out, err));
+    for (; !choice->token_file && !out->token[0] && *variables; variables++) {
+        const char *token = getenv(*variables);
+        char from[80];
+        snprintf(from, sizeof from, "$%s", *variables);
+        if (token && token[0])
+            TRY(take_token(token, strlen(token), from, out, err));
+    }
     if (out->token[0] && !out->loopback && strncmp(out->url, "https:", 6) != 0)
         return gate_fail(err, GATE_USAGE,
                          "the token would go to %s in the clear: use https, or a tunnel "
