@@ -68,8 +68,7 @@ static void put_change(const struct baseline_change *c, const struct report_styl
                        struct buf *out)
 {
     char time[UNITS_MAX], from[UNITS_MAX], to[UNITS_MAX], change[UNITS_MAX];
-    struct buf words;
-    buf_init(&words, 64 * 1024);
+    RELEASED_BY(buf_release) struct buf words = buf_of(64 * 1024);
     buf_printf(out, "%s  ", units_time(c->time_ms, time));
     term_colour_begin(style->colour, TERM_BOLD, out);
     term_puts(c->case_id, out);
@@ -90,7 +89,6 @@ static void put_change(const struct baseline_change *c, const struct report_styl
         term_puts(c->reason, &words);
     }
     buf_putc(out, '\n');
-    buf_release(&words);
 }
 
 static enum gate_status list_entries(void *context, const char *device_model,
@@ -239,7 +237,7 @@ static enum gate_status fetch_libraries(const struct baseline_request *r, struct
 
 /* ---- the command ---- */
 
-static int baseline(struct call *call, struct gate_error *err)
+static int baseline(struct command_call *call, struct gate_error *err)
 {
     const struct command *self = call->command;
     const struct options_seen *seen = &call->seen;

@@ -66,19 +66,6 @@ static bool is_own(const struct option_def *o)
            !strcmp(o->name, "threshold");
 }
 
-static void call_init(struct comparison_call *c, const struct bisect_request *r,
-                      const struct options_seen *seen)
-{
-    ssize_t length = readlink("/proc/self/exe", c->program, sizeof c->program - 1);
-    const char *const head[] = {c->program,     "compare",      "@",           "@",
-                                "--filter",     r->case_id,     "--threshold", c->threshold,
-                                "--no-vendors", "--no-ceilings"};
-    c->program[length > 0 ? length : 0] = '\0';
-    memcpy(c->argv, head, sizeof head);
-    c->n = sizeof head / sizeof *head;
-    c->n += options_repeat(seen, is_own, c->names, c->argv + c->n, WORDS_MAX - c->n - 3);
-}
-
 static int compare(struct comparison_call *c, const char *new, const char *old, double threshold)
 {
     snprintf(c->threshold, sizeof c->threshold, "%.6g%%", 100 * threshold);
@@ -165,10 +152,10 @@ static enum gate_status search(struct comparison_call *c, const struct bisect_re
     return status;
 }
 
-static int bisect(struct call *call, struct gate_error *err)
+static int bisect(struct command_call *call, struct gate_error *err)
 {
     const struct bisect_request *r = call->arguments;
-    struct comparison_call comparison = {0};
+    struct comparison_call c = {0};
     if (!r->case_id || !r->good)
         return command_usage(&command_bisect, "--case and --good are needed");
     if (r->run.filter)
@@ -176,8 +163,15 @@ static int bisect(struct call *call, struct gate_error *err)
     if (RUN("sh", "-c", "! test -e \"$(git rev-parse --git-path BISECT_START)\""))
         return command_usage(&command_bisect, "a bisection is under way in this repository: 'git "
                                               "bisect reset' ends it");
-    call_init(&comparison, r, &call->seen);
-    return search(&comparison, r, err);
+    ssize_t length = readlink("/proc/self/exe", c.program, sizeof c.program - 1);
+    const char *const head[] = {c.program,      "compare",      "@",           "@",
+                                "--filter",     r->case_id,     "--threshold", c.threshold,
+                                "--no-vendors", "--no-ceilings"};
+    c.program[length > 0 ? length : 0] = '\0';
+    memcpy(c.argv, head, sizeof head);
+    c.n = sizeof head / sizeof *head;
+    c.n += options_repeat(&call->seen, is_own, c.names, c.argv + c.n, WORDS_MAX - c.n - 3);
+    return search(&c, r, err);
 }
 
 const struct command command_bisect = {

@@ -180,7 +180,7 @@ static enum gate_status keep(const struct run_request *r, struct calibrate_run *
     return run_reports_finish(r, &document, status, err);
 }
 
-static int calibrate(struct call *call, struct gate_error *err)
+static int calibrate(struct command_call *call, struct gate_error *err)
 {
     const struct calibrate_request *r = call->arguments;
     struct calibrate_run c = {.wanted = (size_t)r->processes};

@@ -176,7 +176,7 @@ static enum gate_status write_comment(struct work *w, int n, char **paths, struc
     return GATE_OK;
 }
 
-static int comment(struct call *call, struct gate_error *err)
+static int comment(struct command_call *call, struct gate_error *err)
 {
     RELEASED_BY(free_at) struct work *w = xcalloc(1, sizeof *w);
     RELEASED_BY(buf_release) struct buf body = buf_of(2 * COMMENT_MAX(COMMENT_GITLAB));

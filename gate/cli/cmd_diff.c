@@ -142,7 +142,7 @@ static void free_code(struct machine_code **m)
     machine_code_free(*m);
 }
 
-static int diff(struct call *call, struct gate_error *err)
+static int diff(struct command_call *call, struct gate_error *err)
 {
     const struct diff_request *r = call->arguments;
     char **names = call->operands;

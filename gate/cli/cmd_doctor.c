@@ -43,34 +43,19 @@ static const struct option_def options[] = {
 __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
 {
     char line[4096];
-    struct buf safe;
+    RELEASED_BY(buf_release) struct buf safe = buf_of(4 * sizeof line);
     va_list args;
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    buf_init(&safe, 4 * sizeof line);
     term_puts(line, &safe);
     puts(safe.data ? safe.data : "");
-    buf_release(&safe);
 }
 
 static const char *shown(const struct environment_variable *v)
 {
     const char *value = getenv(v->name);
     return value && *value && v->is_secret ? "(set)" : value;
-}
-
-static void print_environment(void)
-{
-    printf("environment\n");
-    for (const struct environment_variable *v = environment_variables; v->name; v++) {
-        const char *value = shown(v);
-        printf("  %-22s%s%s%s\n", v->name,
-               !value   ? ""
-               : *value ? value
-                        : "(empty)",
-               value ? "; " : "", v->what);
-    }
 }
 
 /* What a run here would read and write; which of it is there. */
@@ -159,7 +144,7 @@ static void look_at_library(const struct doctor_arguments *a, const struct targe
 
 static void print_library(const struct doctor_library *l)
 {
-    struct buf cases;
+    RELEASED_BY(buf_release) struct buf cases = buf_of(4096);
     printf("library to test\n");
     if (l->message) {
         say(LINE "%s", "library", l->message);
@@ -167,13 +152,11 @@ static void print_library(const struct doctor_library *l)
     }
     say(LINE "%s: opens; provider %s, version %s, ABI %u, sha256 %.16s...", "library", l->file,
         l->provider, l->version, KG_ABI_VERSION, l->sha256);
-    buf_init(&cases, 4096);
     buf_printf(&cases, "%" PRId64 " cases, %zu not served", l->cases, l->n_not_served);
     for (size_t i = 0; i < l->n_not_served && i < NAMED_MAX; i++)
         buf_printf(&cases, "%s%s", i > 0 ? ", " : ": ", l->not_served[i]);
     buf_puts(&cases, l->n_not_served > NAMED_MAX ? ", ..." : "");
     say(LINE "%s: %s", "suite", l->suite, l->suite_message ? l->suite_message : cases.data);
-    buf_release(&cases);
 }
 
 static void print_greeting(const struct message_greeting *g)
@@ -264,19 +247,17 @@ static void print_json(const struct message_greeting *greeting,
                                 .library = *library,
                                 .environment = variables};
     char version[32];
-    struct buf text;
+    RELEASED_BY(buf_release) struct buf text = buf_of((size_t)1 << 20);
     if (!http_client_version(version, NULL))
         all.curl = version;
     const struct environment_variable *v = environment_variables;
     for (; v->name && all.n_environment < VARIABLES_MAX; v++)
         variables[all.n_environment++] = (struct doctor_variable){v->name, shown(v)};
-    buf_init(&text, (size_t)1 << 20);
     fields_write_indented(&report_shape, &all, &text);
     fputs(text.failed ? "" : text.data, stdout);
-    buf_release(&text);
 }
 
-static int doctor(struct call *call, struct gate_error *err)
+static int doctor(struct command_call *call, struct gate_error *err)
 {
     const struct doctor_arguments *a = call->arguments;
     struct target target = {0};
@@ -302,7 +283,15 @@ static int doctor(struct call *call, struct gate_error *err)
             print_library(&library);
         if (!status)
             print_files(a, supervisor_greeting(s)->device.model);
-        print_environment();
+        printf("environment\n");
+        for (const struct environment_variable *v = environment_variables; v->name; v++) {
+            const char *value = shown(v);
+            printf("  %-22s%s%s%s\n", v->name,
+                   value && !*value ? "(empty)"
+                   : value          ? value
+                                    : "",
+                   value ? "; " : "", v->what);
+        }
     }
     suite_free(&library.loaded);
     free(library.not_served);

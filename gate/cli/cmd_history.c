@@ -174,7 +174,7 @@ static void release_history(struct history *h)
     list_release(&h->list);
 }
 
-static int history(struct call *call, struct gate_error *err)
+static int history(struct command_call *call, struct gate_error *err)
 {
     const struct history_arguments *a = call->arguments;
     RELEASED_BY(command_close_store) struct store *store = NULL;
@@ -230,7 +230,7 @@ static bool add_leader(void *context, const struct store_point *l)
     return true;
 }
 
-static int leaderboard(struct call *call, struct gate_error *err)
+static int leaderboard(struct command_call *call, struct gate_error *err)
 {
     const struct history_arguments *a = call->arguments;
     RELEASED_BY(command_close_store) struct store *store = NULL;

@@ -227,7 +227,7 @@ static enum gate_status import_file(struct import *im, const char *path, struct 
     return status;
 }
 
-static int import(struct call *call, struct gate_error *err)
+static int import(struct command_call *call, struct gate_error *err)
 {
     const struct import_arguments *a = call->arguments;
     struct import im = {.arguments = a};

@@ -468,7 +468,7 @@ static enum gate_status write_all(struct init *i)
     return write_ci(i);
 }
 
-static int init(struct call *call, struct gate_error *err)
+static int init(struct command_call *call, struct gate_error *err)
 {
     struct init *i = call->arguments;
     i->err = err;

@@ -71,7 +71,7 @@ static int merge_parts(const struct run_request *r, struct gate_error *err)
     return status ? (int)status : code;
 }
 
-static int merge(struct call *call, struct gate_error *err)
+static int merge(struct command_call *call, struct gate_error *err)
 {
     struct run_request *r = call->arguments;
     r->parts = call->operands;
@@ -141,11 +141,9 @@ static enum gate_status start_part(struct part *p, size_t index, size_t n, const
 static enum gate_status end_part(struct part *p, struct buf *said, struct gate_error *err)
 {
     struct document d;
-    struct buf line;
-    buf_init(&line, PROCESS_LINE_MAX + 1);
+    RELEASED_BY(buf_release) struct buf line = buf_of(PROCESS_LINE_MAX + 1);
     while (process_read_line(&p->process, PATIENCE_S, &line) == PROCESS_LINE)
         buf_clear(&line);
-    buf_release(&line);
     int code = process_finish(&p->process, PATIENCE_S);
     if (document_load(p->report + strlen("json="), &d, NULL))
         return gate_fail(err, code > 0 ? (enum gate_status)code : GATE_INTERNAL,

@@ -428,7 +428,7 @@ static void print_counts(const struct push *p)
 }
 
 /* What cannot be added does not keep the rest from being sent. */
-static int push(struct call *call, struct gate_error *err)
+static int push(struct command_call *call, struct gate_error *err)
 {
     struct push_arguments *a = call->arguments;
     struct gate_error filling = {0}, keeping, sending = {0};

@@ -34,7 +34,7 @@ static const struct option_def options[] = {
     {0},
 };
 
-static int report(struct call *call, struct gate_error *err)
+static int report(struct command_call *call, struct gate_error *err)
 {
     const struct report_arguments *a = call->arguments;
     RELEASED_BY(command_close_store) struct store *store = NULL;
@@ -128,17 +128,19 @@ static bool put_text(void *context, const char *text, size_t len)
     return !e->status;
 }
 
-static enum gate_status export(const struct export_arguments *a, struct store *store,
-                               struct exporter *e) {
+static enum gate_status put_runs(const struct export_arguments *a, struct store *store,
+                                 struct exporter *e)
+{
     TRY(a->run ? store_document(store, a->run, put_text, e, e->err)
                : store_documents(store, put_text, e, e->err));
     TRY(e->status);
-    if (a->run && !e->n) return gate_fail(e->err, GATE_IO, "%s has no document", e->name);
+    if (a->run && !e->n)
+        return gate_fail(e->err, GATE_IO, "%s has no document", e->name);
     /* The columns of a table without rows. */
     return e->piece.len ? file_writer_put(e->writer, e->piece.data, e->piece.len, e->err) : GATE_OK;
 }
 
-static int export_runs(struct call *call, struct gate_error *err)
+static int export_runs(struct command_call *call, struct gate_error *err)
 {
     struct export_arguments *a = call->arguments;
     RELEASED_BY(command_close_store) struct store *store = NULL;
@@ -156,7 +158,7 @@ static int export_runs(struct call *call, struct gate_error *err)
     buf_init(&e.piece, COMMAND_MAX_OUTPUT);
     if (a->format == EXPORT_CSV)
         report_csv_header(&e.piece);
-    enum gate_status status = export(a, store, &e);
+    enum gate_status status = put_runs(a, store, &e);
     buf_release(&e.piece);
     if (!status)
         return file_writer_commit(e.writer, err);

@@ -428,7 +428,7 @@ static int execute(const struct command *command, struct run_request *r)
     return code;
 }
 
-static int run(struct call *call, struct gate_error *err)
+static int run(struct command_call *call, struct gate_error *err)
 {
     struct run_request *r = call->arguments;
     if (r->print_config)
@@ -504,7 +504,7 @@ static enum gate_status resolve_candidate(struct run_request *r, const char *wha
     return status;
 }
 
-static int compare(struct call *call, struct gate_error *err)
+static int compare(struct command_call *call, struct gate_error *err)
 {
     struct run_request *r = call->arguments;
     struct target target = {0};

@@ -38,7 +38,7 @@ static const struct option_def options[] = {
     {0},
 };
 
-static int search(struct call *call, struct gate_error *err)
+static int search(struct command_call *call, struct gate_error *err)
 {
     char program[PATHS_MAX];
     TRY(paths_beside("gate-search", program, err));

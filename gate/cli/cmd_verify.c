@@ -340,7 +340,7 @@ static enum gate_status look(struct verify_run *v, struct gate_error *err)
     return command_write(NULL, &text, err);
 }
 
-static int verify(struct call *call, struct gate_error *err)
+static int verify(struct command_call *call, struct gate_error *err)
 {
     struct verify_run *v = call->arguments;
     if (v->wrapper && !take_wrapper(v, &call->seen))

@@ -29,11 +29,9 @@ static const struct option_def help_option = {
 
 static void complain(const struct command *c, const char *message)
 {
-    struct buf line;
-    buf_init(&line, 16 * 1024);
+    RELEASED_BY(buf_release) struct buf line = buf_of(16 * 1024);
     term_puts(message, &line);
     fprintf(stderr, "%s: %s\n", c->name, line.data);
-    buf_release(&line);
 }
 
 /* Of a command that ends: for the reports that it leaves. */
@@ -247,7 +245,7 @@ static void list_options(const struct command *c, void *arguments, struct option
 }
 
 /* True: the command goes on. False: it ends with *exit_code, after its help or a complaint. */
-static bool read_call(struct call *call, int *exit_code)
+static bool read_call(struct command_call *call, int *exit_code)
 {
     const struct command *c = call->command;
     list_options(c, call->arguments, &call->seen);
@@ -279,7 +277,7 @@ static bool read_call(struct call *call, int *exit_code)
 int command_call(const struct command *c, int argc, char **argv)
 {
     struct gate_error err = {0};
-    struct call call = {
+    struct command_call call = {
         .command = c, .arguments = xcalloc(1, c->bytes), .argc = argc, .argv = argv};
     int code;
     if (c->defaults)
@@ -334,20 +332,6 @@ static int print_text(struct buf *text)
 
 /* ---- what holds ---- */
 
-static void put_value(const struct option_seen *s, char *out, size_t size)
-{
-    const struct option_list *list = s->field;
-    const char *fallback = s->option->fallback ? s->option->fallback : "-";
-    size_t used = 0;
-    snprintf(out, size, "%s", s->text && s->source != OPTION_DEFAULT ? s->text : fallback);
-    if (s->option->type != OPTION_LIST || s->source == OPTION_DEFAULT)
-        return;
-    if (list->none)
-        snprintf(out, size, "none");
-    for (size_t i = 0; i < list->n && used < size; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", list->text[i]);
-}
-
 int options_print(const struct options_seen *seen)
 {
     static const struct table_column columns[] = {
@@ -360,7 +344,17 @@ int options_print(const struct options_seen *seen)
     buf_init(&text, (size_t)1 << 20);
     for (size_t i = 0; i < seen->n; i++) {
         const struct option_seen *s = &seen->seen[i];
-        put_value(s, value, sizeof value);
+        const struct option_list *list = s->field;
+        const char *fallback = s->option->fallback ? s->option->fallback : "-";
+        size_t used = 0;
+        snprintf(value, sizeof value, "%s",
+                 s->text && s->source != OPTION_DEFAULT ? s->text : fallback);
+        if (s->option->type == OPTION_LIST && s->source != OPTION_DEFAULT) {
+            snprintf(value, sizeof value, "none");
+            for (size_t k = 0; k < list->n && used < sizeof value; k++)
+                used += (size_t)snprintf(value + used, sizeof value - used, "%s%s", k ? ", " : "",
+                                         list->text[k]);
+        }
         table_cell(t, TERM_PLAIN, s->option->name);
         table_cell(t, TERM_PLAIN, value);
         if (s->source == OPTION_CONFIG)
@@ -407,8 +401,7 @@ static void put_text(const char *text, struct buf *out)
 
 static void put_option(const struct option_def *o, struct buf *out)
 {
-    struct buf words;
-    buf_init(&words, 4096);
+    RELEASED_BY(buf_release) struct buf words = buf_of(4096);
     buf_puts(&words, o->help);
     if (o->variable || o->fallback) {
         buf_puts(&words, " (default: ");
@@ -426,7 +419,6 @@ static void put_option(const struct option_def *o, struct buf *out)
     buf_printf(out, "%*s", HELP_COLUMN - column, "");
     term_wrap(words.data, words.len, HELP_COLUMN, HELP_COLUMN, HELP_WIDTH, out);
     buf_putc(out, '\n');
-    buf_release(&words);
 }
 
 static int command_help(const struct command *c)

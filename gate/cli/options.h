@@ -71,7 +71,7 @@ struct option_group {
 #define OPTION_GROUPS_MAX 8
 #define OPTIONS_MAX 40
 
-struct call;
+struct command_call;
 
 struct command {
     const char *name;     /* as it is called: "gate history" */
@@ -85,9 +85,9 @@ struct command {
     size_t bytes;         /* of its arguments */
     const void *defaults; /* which these are at first */
     /* The exit code. Where it is that of *err, the message is printed. */
-    int (*main)(struct call *call, struct gate_error *err);
+    int (*main)(struct command_call *call, struct gate_error *err);
     /* Called when the options or operands are refused; NULL: there is nothing to do. */
-    void (*refused)(const struct call *call, int exit_code);
+    void (*refused)(const struct command_call *call, int exit_code);
 };
 
 /* Of struct command, whose arguments are ARGUMENTS: the defaults of its fields. */
@@ -112,7 +112,7 @@ struct options_seen {
     } seen[OPTIONS_MAX];
 };
 
-struct call {
+struct command_call {
     const struct command *command;
     void *arguments;
     char **operands; /* NULL ends them */

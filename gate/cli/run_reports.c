@@ -106,7 +106,7 @@ void run_reports_fail(const struct run_request *r, const struct gate_error *why)
             write_report(&r->reports[i], NULL, NULL, (int)why->status, why->message, NULL);
 }
 
-void run_reports_refuse(const struct call *call, int exit_code)
+void run_reports_refuse(const struct command_call *call, int exit_code)
 {
     static const char name[] = "--report";
     struct run_request *r = call->arguments;

@@ -137,7 +137,7 @@ void run_reports_fail(const struct run_request *r, const struct gate_error *why)
 /* The command line or gate.json of a call whose arguments begin with a struct run_request was
  * refused with this exit code: the reports that were asked for, those as well that stand behind
  * what was refused, say why, as the output does (command_last_error()). */
-void run_reports_refuse(const struct call *call, int exit_code);
+void run_reports_refuse(const struct command_call *call, int exit_code);
 
 /* Reads a run document as it will be read, before anybody else sees it, and puts it into the
  * history (NULL: there is none). If that fails, *out is the document all the same, and says why it

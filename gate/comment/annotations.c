@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/json.h"
 #include "gate/comment/comment.h"
 #include "gate/report/report_run.h"
@@ -82,8 +83,7 @@ void annotations_gitlab(const struct document *documents, size_t n, const char *
 {
     char label[80];
     size_t links = 0;
-    struct buf url;
-    buf_init(&url, 4096);
+    RELEASED_BY(buf_release) struct buf url = buf_of(4096);
     buf_puts(out, "{\n  \"Kernel Gate\": [");
     for (const struct document *d = documents; d < documents + n; d++) {
         snprintf(label, sizeof label, "run %.8s: ", d->uuid);
@@ -99,5 +99,4 @@ void annotations_gitlab(const struct document *documents, size_t n, const char *
         }
     }
     buf_puts(out, "\n  ]\n}\n");
-    buf_release(&url);
 }

@@ -300,14 +300,12 @@ static enum gate_status make_document(struct making *m, foreign_document_fn fn, 
     for (; d.n_cases < m->n_made; d.n_cases++)
         make_case(m, &m->made[d.n_cases], &d.cases[d.n_cases]);
 
-    struct buf text;
-    buf_init(&text, DOCUMENT_MAX);
+    RELEASED_BY(buf_release) struct buf text = buf_of(DOCUMENT_MAX);
     document_write(&d, &text);
     free(d.cases);
     free(d.git.first_parents);
     enum gate_status status = text.failed ? gate_fail(err, GATE_IO, "%s: is too large", about->name)
                                           : fn(context, &text, err);
-    buf_release(&text);
     return status;
 }
 

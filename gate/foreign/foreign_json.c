@@ -127,31 +127,23 @@ static enum gate_status nvbench_head(struct reading *r, const cJSON *tree)
     return GATE_OK;
 }
 
-/* The value of a list of {"name", "value"}, which is a number, or one as text. */
-static const cJSON *named_value(const cJSON *list, const char *name)
-{
-    const cJSON *item;
-    cJSON_ArrayForEach (item, list)
-        if (!strcmp(json_string(item, "name", ""), name))
-            return json_member(item, "value");
-    return NULL;
-}
-
 static enum gate_status read_summary(struct reading *r, const cJSON *list, const char *tag,
                                      const char *pointer, bool *found, double *out)
 {
-    const cJSON *item;
+    const cJSON *item, *data, *value = NULL;
     *found = false;
     cJSON_ArrayForEach (item, list) {
         if (strcmp(json_string(item, "tag", ""), tag) != 0)
             continue;
-        const cJSON *value = named_value(json_member(item, "data"), "value");
         *found = true;
+        cJSON_ArrayForEach (data, json_member(item, "data"))
+            if (!value && !strcmp(json_string(data, "name", ""), "value"))
+                value = json_member(data, "value");
         *out = cJSON_IsNumber(value) ? value->valuedouble : 0;
         if (!cJSON_IsNumber(value) &&
             !(cJSON_IsString(value) && reading_number(value->valuestring, out)))
             return refuse_at(r, pointer, "the summary '%s' has no finite number as 'value'", tag);
-        return GATE_OK;
+        break;
     }
     return GATE_OK;
 }

@@ -328,7 +328,7 @@ static int check(const struct search_request *r, const struct options_seen *seen
     return GATE_OK;
 }
 
-static int search(struct call *call, struct gate_error *err)
+static int search(struct command_call *call, struct gate_error *err)
 {
     struct search_request *r = call->arguments;
     struct hunt h = {.request = r, .journal = -1, .found = cJSON_CreateArray()};

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "server/request/auth.h"
+#include "gate/base/alloc.h"
 #include "gate/base/clock.h"
 #include "server/api/route.h"
 #include "gate/store/store.h"
@@ -26,7 +27,7 @@ static enum gate_status need_db(const struct care_arguments *a, struct gate_erro
     return a->db ? GATE_OK : gate_fail(err, GATE_USAGE, "--db FILE is missing; see --help");
 }
 
-static int backup(struct call *call, struct gate_error *err)
+static int backup(struct command_call *call, struct gate_error *err)
 {
     const struct care_arguments *a = call->arguments;
     struct store *store;
@@ -59,7 +60,7 @@ static void put_fault(void *context, const char *fault)
     printf("fault    %s\n", fault);
 }
 
-static int restore(struct call *call, struct gate_error *err)
+static int restore(struct command_call *call, struct gate_error *err)
 {
     const struct care_arguments *a = call->arguments;
     TRY(need_db(a, err));
@@ -82,7 +83,7 @@ const struct command command_restore = {
     .main = restore,
 };
 
-static int thin(struct call *call, struct gate_error *err)
+static int thin(struct command_call *call, struct gate_error *err)
 {
     const struct care_arguments *a = call->arguments;
     struct store *store;
@@ -122,15 +123,13 @@ const struct command command_thin = {
     .main = thin,
 };
 
-static int routes(struct call *call, struct gate_error *err)
+static int routes(struct command_call *call, struct gate_error *err)
 {
-    struct buf text;
+    RELEASED_BY(buf_release) struct buf text = buf_of(1 << 16);
     (void)call;
     (void)err;
-    buf_init(&text, 1 << 16);
     routes_write(&text);
     fwrite(text.data, 1, text.len, stdout);
-    buf_release(&text);
     return GATE_OK;
 }
 

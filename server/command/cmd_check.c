@@ -71,15 +71,6 @@ static void check_mode(struct readiness *c, const char *path, bool secret)
                 st.st_mode & 07777u);
 }
 
-static void check_folder(struct readiness *c, const char *path)
-{
-    char folder[4096] = ".";
-    const char *slash = strrchr(path, '/');
-    if (slash)
-        snprintf(folder, sizeof folder, "%.*s", (int)(slash - path) + 1, path);
-    check_mode(c, folder, false);
-}
-
 static void on_artifact_fault(void *context, const char *name, const char *what)
 {
     fault(context, "artifact %s %s", name, what);
@@ -184,13 +175,18 @@ static void check_settings(struct readiness *c)
                 (unsigned long long)files.rlim_max, (long long)h->max_connections);
 }
 
-static int check(struct call *call, struct gate_error *err)
+static int check(struct command_call *call, struct gate_error *err)
 {
     struct serve_options *options = call->arguments;
     struct readiness c = {.options = options, .now_ms = clock_wall_ms()};
+    char folder[4096] = ".";
     TRY(serve_options_check(options, err));
+    const char *slash = strrchr(options->http.db, '/');
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - options->http.db) + 1,
+                 options->http.db);
     check_mode(&c, options->http.db, false);
-    check_folder(&c, options->http.db);
+    check_mode(&c, folder, false);
     check_settings(&c);
     TRY(check_store(&c, err));
     TRY(check_artifacts(&c, err));

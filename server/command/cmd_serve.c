@@ -57,21 +57,12 @@ static void wait_and_tick(struct http *http, const sigset_t *stop)
     }
 }
 
-/* Each connection is a file, and the usual limit of 1,024 is for all files. */
-static void raise_limit_of_files(void)
-{
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) < 0)
-        return;
-    files.rlim_cur = files.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &files);
-}
-
 static enum gate_status serve(struct serve_options *a, struct gate_error *err)
 {
     sigset_t stop;
     char url[LISTEN_MAX_URL];
     struct http *http = NULL;
+    struct rlimit files;
 
     /* Blocked before there is a second thread, so that only sigtimedwait() sees them. */
     sigemptyset(&stop);
@@ -80,7 +71,11 @@ static enum gate_status serve(struct serve_options *a, struct gate_error *err)
     pthread_sigmask(SIG_BLOCK, &stop, NULL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file at its limit is a full disk: an answer of 503 */
-    raise_limit_of_files();
+    /* Each connection is a file, and the usual limit of 1,024 is for all files. */
+    if (!getrlimit(RLIMIT_NOFILE, &files)) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
     log_setup(a->log, a->log_json);
     mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
     mallopt(M_ARENA_MAX, MAX_HEAPS);
@@ -111,7 +106,7 @@ static enum gate_status serve(struct serve_options *a, struct gate_error *err)
     return status;
 }
 
-static int run(struct call *call, struct gate_error *err)
+static int run(struct command_call *call, struct gate_error *err)
 {
     TRY(serve_options_check(call->arguments, err));
     return serve(call->arguments, err);

@@ -83,7 +83,7 @@ static enum gate_status revoke(struct store *store, const char *id, struct gate_
     return status;
 }
 
-static int token(struct call *call, struct gate_error *err)
+static int token(struct command_call *call, struct gate_error *err)
 {
     const struct token_arguments *a = call->arguments;
     const char *verb = call->operands[0], *id = call->operands[1];
