@@ -67,6 +67,9 @@ class Writing(AuthCase):
             response = self.get("/api/v1/whoami", Authorization=value)
             self.assertEqual(response.status, 401, value)
         self.assertEqual(self.post(good).status, 201)
+        # The name of the scheme has no case.
+        response = self.get("/api/v1/whoami", Authorization=f"bearer {good}")
+        self.assertEqual(json.loads(response.bytes)["scopes"], ["read", "ingest"])
 
     def test_another_scheme_is_a_proxys_matter(self):
         good = token(self.db, "--scope", "ingest")
@@ -139,7 +142,7 @@ class Private(AuthCase):
         self.assertEqual(self.get("/healthz", Authorization="Basic dTpw").status, 200)
 
     def test_reading_takes_a_token(self):
-        secret = token(self.db, "--scope", "read")
+        secret = token(self.db, "--scope", "artifact")  # of whatever scope
         for path in ("/api/v1/runs", "/api/v1/whoami", "/feed.atom", "/metrics",
                      "/api/v1/artifacts/" + "0" * 64):
             response = self.get(path)

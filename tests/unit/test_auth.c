@@ -82,24 +82,6 @@ TEST(equal_looks_at_every_byte)
     assert_false(auth_equal(a, b, sizeof(a)));
 }
 
-TEST_WITHIN(a_good_token, set_up, tear_down)
-{
-    struct fixture *f = *state;
-    struct identity who;
-    put(f);
-    assert_int_equal(auth_check(f->store, f->header, 5000, &who, NULL), AUTH_GOOD);
-    assert_string_equal(who.id, f->token.id);
-    assert_string_equal(who.name, "ci");
-    assert_true(identity_may(&who, TOKEN_INGEST));
-    assert_true(identity_may(&who, TOKEN_READ));
-    assert_false(identity_may(&who, TOKEN_ARTIFACT));
-    assert_false(identity_may(&who, TOKEN_ADMIN));
-    who.scopes = TOKEN_ADMIN;
-    assert_true(identity_may(&who, TOKEN_INGEST));
-    f->header[0] = 'b'; /* the name of the scheme has no case */
-    assert_int_equal(ask(f, f->header, 5000), AUTH_GOOD);
-}
-
 TEST_WITHIN(what_is_refused, set_up, tear_down)
 {
     struct fixture *f = *state;
@@ -123,30 +105,6 @@ TEST_WITHIN(what_is_refused, set_up, tear_down)
     assert_int_equal(ask(f, f->header, 5000), AUTH_GOOD);
 }
 
-TEST_WITHIN(expiry, set_up, tear_down)
-{
-    struct fixture *f = *state;
-    f->token.expires_ms = 9000;
-    put(f);
-    assert_int_equal(ask(f, f->header, 8999), AUTH_GOOD);
-    assert_int_equal(ask(f, f->header, 9000), AUTH_REFUSED);
-}
-
-TEST_WITHIN(revoke, set_up, tear_down)
-{
-    struct fixture *f = *state;
-    bool found;
-    put(f);
-    assert_int_equal(store_revoke_token(f->store, "000000000000", 1, &found, NULL), GATE_OK);
-    assert_false(found);
-    assert_int_equal(ask(f, f->header, 5000), AUTH_GOOD);
-    assert_int_equal(store_revoke_token(f->store, f->token.id, 6000, &found, NULL), GATE_OK);
-    assert_true(found);
-    assert_int_equal(ask(f, f->header, 5000), AUTH_REFUSED);
-    assert_int_equal(store_revoke_token(f->store, f->token.id, 7000, &found, NULL), GATE_OK);
-    assert_false(found);
-}
-
 TEST_WITHIN(last_use, set_up, tear_down)
 {
     struct fixture *f = *state;
@@ -164,21 +122,6 @@ TEST_WITHIN(last_use, set_up, tear_down)
     assert_int_equal(store_find_token(f->store, who.id, &row, &found, NULL), GATE_OK);
     assert_true(found);
     assert_int_equal(row.last_used_ms, now_ms); /* never goes back */
-}
-
-TEST_WITHIN(the_secret_is_not_stored, set_up, tear_down)
-{
-    struct fixture *f = *state;
-    static char bytes[1 << 20];
-    put(f);
-    store_close(f->store); /* moves everything into the file */
-    f->store = NULL;
-    FILE *file = fopen(f->path, "rb");
-    assert_non_null(file);
-    size_t n = fread(bytes, 1, sizeof(bytes), file);
-    fclose(file);
-    assert_non_null(memmem(bytes, n, f->token.digest, TOKEN_DIGEST_BYTES));
-    assert_null(memmem(bytes, n, f->text + 3 + TOKEN_ID_LENGTH + 1, 16));
 }
 
 TEST_WITHIN(tokens_differ, set_up, tear_down)

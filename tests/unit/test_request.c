@@ -151,18 +151,3 @@ TEST(reals)
     assert_real(0.0);
     assert_real(-0.0);
 }
-
-TEST(problem)
-{
-    struct reply r;
-    reply_init(&r);
-    buf_puts(&r.body, "half an answ");
-    r.etag = etag_of("x", 1);
-    reply_problem(&r, 404, "There is no %s.", "\"x\"");
-    assert_int_equal(r.status, 404);
-    assert_string_equal(r.type, "application/problem+json");
-    assert_string_equal(r.etag.text, "");
-    assert_string_equal(r.body.data, "{\"type\":\"about:blank\",\"title\":\"Not Found\","
-                                     "\"status\":404,\"detail\":\"There is no \\\"x\\\".\"}\n");
-    reply_release(&r);
-}
