@@ -75,14 +75,6 @@ static bool find_side(struct call *c, const char *device, struct compare_side *s
     return false;
 }
 
-static bool read_side(struct call *c, struct compare_side *s)
-{
-    s->text = request_parameter(c->request, s->name);
-    if (!s->text)
-        reply_problem(c->reply, 400, "The parameter '%s' is missing.", s->name);
-    return s->text != NULL;
-}
-
 /* What the runs say of themselves, beside the cases. */
 static enum gate_status put_sides(struct call *c, void *context)
 {
@@ -105,9 +97,15 @@ enum gate_status get_compare(struct call *c)
     const char *device;
     struct compare_side sides[] = {{.name = "a"}, {.name = "b"}};
     enum gate_status status = GATE_OK;
-    if (!read_parameter(c, "device", false, &device) || !read_side(c, &sides[0]) ||
-        !read_side(c, &sides[1]))
+    if (!read_parameter(c, "device", false, &device))
         return status;
+    for (int i = 0; i < 2; i++) {
+        sides[i].text = request_parameter(c->request, sides[i].name);
+        if (!sides[i].text) {
+            reply_problem(c->reply, 400, "The parameter '%s' is missing.", sides[i].name);
+            return status;
+        }
+    }
     int first = is_base(&sides[0]); /* the one that is a base of the other comes after it */
     if (!find_side(c, device, &sides[first], &sides[!first], &status) ||
         !find_side(c, device, &sides[!first], &sides[first], &status))

@@ -203,13 +203,18 @@ static bool read_head(struct rows_query *q)
     return sscanf(at, " %d %d", &q->usual, &q->most) == 2;
 }
 
+static size_t place_of(const char *file)
+{
+    size_t i = 0;
+    while (i < embedded_queries_count && strcmp(embedded_queries[i].name, file) != 0)
+        i++;
+    return i;
+}
+
 const char *rows_text(const char *file)
 {
-    for (size_t i = 0; i < embedded_queries_count; i++) {
-        if (!strcmp(embedded_queries[i].name, file))
-            return (const char *)embedded_queries[i].data;
-    }
-    return NULL;
+    size_t i = place_of(file);
+    return i < embedded_queries_count ? (const char *)embedded_queries[i].data : NULL;
 }
 
 /* False: it is no list, or not as rows.h says. */
@@ -250,11 +255,8 @@ const struct rows_query *rows_query(const char *file)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, read_all);
-    for (size_t i = 0; all && i < embedded_queries_count; i++) {
-        if (!strcmp(embedded_queries[i].name, file))
-            return all[i].sql ? &all[i] : NULL;
-    }
-    return NULL;
+    size_t i = place_of(file);
+    return all && i < embedded_queries_count && all[i].sql ? &all[i] : NULL;
 }
 
 bool rows_takes(const char *file, const char *parameter)

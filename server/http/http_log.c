@@ -57,13 +57,6 @@ static void log_answered(const struct peer *p, int64_t ns)
     log_end(&line);
 }
 
-/* A token that is not good, or anything that somebody wanted to store. */
-static bool is_refusal(const struct peer *p)
-{
-    bool is_write = p->route && strcmp(p->route->method, "GET") != 0;
-    return p->status >= 400 && (p->token_refused || is_write);
-}
-
 static void log_refusal(const struct peer *p)
 {
     struct log_line line;
@@ -77,8 +70,11 @@ static void log_refusal(const struct peer *p)
 
 void http_log_request(const struct peer *p, int64_t ns)
 {
+    bool is_write = p->route && strcmp(p->route->method, "GET") != 0;
     if (log_wants(LOG_LEVEL_REQUEST))
         log_answered(p, ns);
-    if (is_refusal(p) && log_wants(LOG_LEVEL_INFO) && has_room(&p->http->refusals, "refusals"))
+    /* A token that is not good, or anything that somebody wanted to store. */
+    if (p->status >= 400 && (p->token_refused || is_write) && log_wants(LOG_LEVEL_INFO) &&
+        has_room(&p->http->refusals, "refusals"))
         log_refusal(p);
 }

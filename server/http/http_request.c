@@ -20,13 +20,6 @@ void http_set_deadline(struct peer *p, int64_t seconds)
     atomic_store_explicit(&p->deadline_ms, until_ms, memory_order_relaxed);
 }
 
-static struct peer *peer_of(struct MHD_Connection *connection)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    return info ? info->socket_context : NULL;
-}
-
 /* ---- connections ---- */
 
 /* Whose share an address has. An IPv6 customer has a whole /64. */
@@ -149,7 +142,9 @@ static enum MHD_Result on_header(void *context, enum MHD_ValueKind kind, const c
 void *http_on_target(void *context, const char *target, struct MHD_Connection *connection)
 {
     struct http *h = context;
-    struct peer *p = peer_of(connection);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct peer *p = info ? info->socket_context : NULL;
     if (!p)
         return NULL;
     request_parse(&p->request, target);

@@ -133,17 +133,6 @@ static void add_parameter(struct request *r, char *text)
     r->parameters[r->n_parameters++] = (struct query_parameter){text, value};
 }
 
-static void parse_query(struct request *r, char *query)
-{
-    while (query && *query && r->fault_status == 0) {
-        char *next = strchr(query, '&');
-        if (next)
-            *next++ = '\0';
-        add_parameter(r, query);
-        query = next;
-    }
-}
-
 void request_parse(struct request *r, const char *target)
 {
     size_t len = strnlen(target, REQUEST_MAX_TARGET + 1);
@@ -167,7 +156,12 @@ void request_parse(struct request *r, const char *target)
     if (query)
         *query++ = '\0';
     unescape(r, r->bytes);
-    parse_query(r, query);
+    for (char *next; query && *query && r->fault_status == 0; query = next) {
+        next = strchr(query, '&');
+        if (next)
+            *next++ = '\0';
+        add_parameter(r, query);
+    }
     if (r->fault_status == 0)
         r->path = r->bytes;
 }

@@ -21,13 +21,6 @@ void emit_release(struct emit *e)
     buf_release(&e->header);
 }
 
-static void quote(struct emit *e, const char *s)
-{
-    buf_putc(e->out, '"');
-    json_escape(s, e->out);
-    buf_putc(e->out, '"');
-}
-
 /* Names are ours: they need no escape. */
 static void put_name(const struct emit *e, struct buf *out)
 {
@@ -126,10 +119,13 @@ void emit_string(struct emit *e, const char *value)
         return;
     }
     separate(e);
-    if (e->form == EMIT_CSV)
+    if (e->form == EMIT_CSV) {
         csv_put(e->out, value);
-    else
-        quote(e, value);
+        return;
+    }
+    buf_putc(e->out, '"');
+    json_escape(value, e->out);
+    buf_putc(e->out, '"');
 }
 
 /* With so many places behind the point. */

@@ -80,17 +80,6 @@ static bool has_ratio(const struct watch_point *p)
     return p->p50_ns > 0 && p->ratio > 0;
 }
 
-static struct chain_point chain_point_of(const struct watch_point *p)
-{
-    return (struct chain_point){
-        .time_ms = p->key.time_ms,
-        .revision = p->revision,
-        .baseline_ms = p->baseline_ms,
-        .baseline_revision = p->baseline_revision,
-        .ratio = p->ratio,
-    };
-}
-
 static void link_baselines(const struct results *r, struct baseline_chain *chain)
 {
     static void (*const steps[])(struct baseline_chain *, const struct chain_point *) = {chain_add,
@@ -98,8 +87,15 @@ static void link_baselines(const struct results *r, struct baseline_chain *chain
     chain->n = 0;
     for (size_t step = 0; step < 2; step++) {
         for (size_t i = 0; i < r->n; i++) {
-            struct chain_point p = chain_point_of(&r->run[i]);
-            if (has_ratio(&r->run[i]))
+            const struct watch_point *point = &r->run[i];
+            struct chain_point p = {
+                .time_ms = point->key.time_ms,
+                .revision = point->revision,
+                .baseline_ms = point->baseline_ms,
+                .baseline_revision = point->baseline_revision,
+                .ratio = point->ratio,
+            };
+            if (has_ratio(point))
                 steps[step](chain, &p);
         }
     }
@@ -410,14 +406,6 @@ static void add_change(struct episodes *f, const struct changepoint *c, size_t f
     f->found[f->n++] = s;
 }
 
-static void add_changes(struct episodes *f)
-{
-    const struct changepoint *c = f->change;
-    size_t n = f->n_changes;
-    for (size_t i = 0; i < n; i++)
-        add_change(f, &c[i], i > 0 ? c[i - 1].at : 0, i + 1 < n ? c[i + 1].at : f->series.n);
-}
-
 void episodes_find(const struct results *results, struct episodes *out)
 {
     const struct recent_values *series = &out->series;
@@ -429,7 +417,9 @@ void episodes_find(const struct results *results, struct episodes *out)
     out->n_changes = changepoint_find(series->value, series->n, series->least, out->change);
     find_wrong(out);
     find_regressions(out);
-    add_changes(out);
+    for (size_t i = 0; i < out->n_changes; i++)
+        add_change(out, &out->change[i], i > 0 ? out->change[i - 1].at : 0,
+                   i + 1 < out->n_changes ? out->change[i + 1].at : series->n);
     /* Where a full window starts to be judged, and where what it shows is new. */
     size_t fresh = 0;
     if (series->n == EPISODES_WINDOW || (results->is_cut && series->n > CHANGEPOINT_FRESH)) {
