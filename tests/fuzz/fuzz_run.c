@@ -50,7 +50,10 @@ static void ask(const char *target)
     struct reply reply;
     request_parse(&request, target);
     reply_init(&reply);
-    struct call c = {.store = store, .main_branch = "main", .request = &request, .reply = &reply};
+    struct call c = {.store = store,
+                     .site = {.main_branch = "main", .speaker = ""},
+                     .request = &request,
+                     .reply = &reply};
     emit_init(&c.emit, &reply.body);
     buf_init(&c.rows, REPLY_MAX_BODY);
     const struct route *route = route_find("GET", request.path, &c.rest);

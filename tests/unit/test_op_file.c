@@ -3,13 +3,9 @@
  */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "gate/base/json.h"
-#include "gate/base/seed.h"
 #include "gate/cases/problem.h"
-#include "gate/launch/operands.h"
 #include "gate/verify/verify_shapes.h"
 #include "gate/worker/measure.h"
 #include "kernels/ops/pattern.h"
