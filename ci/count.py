@@ -36,7 +36,6 @@ ROWS = (
     (ROBUST, "audit of timed launches", r"gate/worker/audit"),
     (ROBUST, "busy GPU, lock, NVML", r"gate/device/(\w*(lock|busy|nvml|users)|cuda_users)"),
     (ROBUST, "design of shapes, neighbours", r"gate/verify/verify_(shapes|neighbours|design)"),
-    (ROBUST, "host time, fresh inputs", r"gate/run/(run_)?(questions|fresh)"),
     (ROBUST, "layouts, guards, large, far strides",
      r"gate/verify/verify_(layout|guard|large|zones)|gate/launch/\w*(guard|zones)"),
     (ROBUST, "machine code of what was launched", r"gate/(launch/finger|library/machine)"),

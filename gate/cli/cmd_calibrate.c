@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
+/*
+ * cmd_calibrate.c: how often would the gate be wrong on this machine, and what can it see?
+ *
+ * The candidate is compared with a copy of itself. To its replays a delay is added whose length is
+ * a known share of the measured time: 0 (an A/A comparison) and others. Each fresh process gives
+ * one d for each case and share; the whole protocol of decide.h is then played many times on
+ * processes drawn from these with replacement.
+ */
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,11 +17,26 @@
 #include "gate/base/clock.h"
 #include "gate/base/json.h"
 #include "gate/base/term.h"
-#include "gate/run/calibrate.h"
+#include "gate/base/seed.h"
 #include "gate/base/interrupt.h"
 #include "gate/cli/run_request.h"
 
 #define DEFAULT_PROCESSES 10
+#define PROCESSES_MAX 200
+#define DECISIONS 2000
+#define SHARES 7
+
+static const double shares[SHARES] = {0, 0.005, 0.01, 0.02, 0.025, 0.03, 0.05};
+
+/* d of n processes for each share; the roles are swapped in the second, fourth, ... */
+struct calibrated_case {
+    const char *id;
+    double threshold;
+    double d[SHARES][PROCESSES_MAX];
+    size_t n;
+    enum verdict lacks; /* why n is less than was wanted; VERDICT_PASS: it is not */
+    char reason[1000];  /* of that */
+};
 
 struct calibrate_request {
     struct run_request run;
@@ -24,7 +47,7 @@ struct calibrate_request {
 
 static const struct option_def options[] = {
     OPTION(INTEGER, "processes", "N", processes, "fresh processes", .least = DECIDE_FIRST_LOOK,
-           .most = CALIBRATE_PROCESSES_MAX, .fallback = "10"),
+           .most = PROCESSES_MAX, .fallback = "10"),
     DB_OPTION(run.db),
     BASELINES_OPTION(run.baselines),
     {0},
@@ -92,8 +115,8 @@ static bool calibrate_case(struct calibrate_run *c, size_t i, size_t process)
                              .baseline = c->sha256,
                              .verify = process == 0,
                              .swap = process % 2,
-                             .shares = calibrate_shares,
-                             .n_shares = CALIBRATE_SHARES};
+                             .shares = shares,
+                             .n_shares = SHARES};
     struct case_result result;
     struct gate_error err = {0};
     if (to->lacks != VERDICT_PASS)
@@ -111,7 +134,7 @@ static bool calibrate_case(struct calibrate_run *c, size_t i, size_t process)
                                                      : VERDICT_NO_VERDICT,
                 "%s", result.message);
     } else {
-        for (size_t s = 0; s < CALIBRATE_SHARES; s++)
+        for (size_t s = 0; s < SHARES; s++)
             to->d[s][to->n] = result.d[s];
         to->n++;
     }
@@ -149,6 +172,128 @@ static void measure(struct calibrate_run *c)
     progress_show("");
 }
 
+/* ---- what it says ---- */
+
+/* A sequence of processes; every other one has the roles swapped, here as in what is drawn from. */
+struct drawn {
+    double d[DECIDE_LAST_LOOK];
+    bool swapped[DECIDE_LAST_LOOK];
+};
+
+/* Draws with replacement, role by role; `state` counts the draws. */
+static void draw(const double *d, size_t n, struct drawn *out, size_t wanted,
+                 struct decide_sequence *to, uint64_t seed, uint64_t *state)
+{
+    for (; to->n < wanted && to->n < DECIDE_LAST_LOOK; to->n++) {
+        size_t role = to->n % 2, of_role = (n + 1 - role) / 2;
+        out->d[to->n] = d[2 * (seed_at(seed, (*state)++) % of_role) + role];
+        out->swapped[to->n] = role;
+    }
+    to->d = out->d;
+    to->swapped = out->swapped;
+}
+
+/* One whole protocol: looks, confirmation, verdict. */
+static enum verdict play_once(const double *d, size_t n, double threshold, uint64_t seed,
+                              uint64_t *state)
+{
+    struct drawn first, confirmation;
+    struct decide_input in = {.threshold = threshold};
+    struct decision decision;
+    draw(d, n, &first, DECIDE_FIRST_LOOK, &in.first, seed, state);
+    /* The excess over the absolute floor is the concern of a run, which knows its times. */
+    in.baseline_p50_ns = 1e6;
+    while ((decision = decide(&in)).next != DECIDE_DONE) {
+        if (decision.next == DECIDE_MORE_FIRST)
+            draw(d, n, &first, decision.next_n, &in.first, seed, state);
+        else
+            draw(d, n, &confirmation, decision.next_n, &in.confirmation, seed, state);
+    }
+    return decision.verdict;
+}
+
+/* Enough processes of a kernel that was right in all of them: fewer give no decision. */
+static bool has_figures(const struct calibrated_case *c)
+{
+    return c->n >= DECIDE_FIRST_LOOK && c->lacks != VERDICT_WRONG;
+}
+
+/* Standard deviation of d within the roles, which a whole sequence takes the difference out of. */
+static double deviation(const double *d, size_t n)
+{
+    const size_t of_role[2] = {(n + 1) / 2, n / 2};
+    double mean[2] = {0}, squares = 0;
+    for (size_t i = 0; i < n; i++)
+        mean[i % 2] += d[i] / (double)of_role[i % 2];
+    for (size_t i = 0; i < n; i++)
+        squares += (d[i] - mean[i % 2]) * (d[i] - mean[i % 2]);
+    return n > 2 ? sqrt(squares / (double)(n - 2)) : 0;
+}
+
+static void add_figures(struct calibrated_case *c, struct document_calibrated *out)
+{
+    double mde = decide_mde_of(deviation(c->d[0], c->n), DECIDE_LAST_LOOK);
+    *out = (struct document_calibrated){
+        .id = c->id,
+        .mde = mde > 0 ? mde : NAN,
+        .resolved = mde > 0 && mde <= c->threshold,
+        .injected = xcalloc(SHARES, sizeof *out->injected),
+    };
+    for (size_t s = 0; s < SHARES; s++) {
+        int64_t red = 0, pass = 0;
+        uint64_t state = 0;
+        for (int i = 0; i < DECISIONS; i++) {
+            enum verdict v = play_once(c->d[s], c->n, c->threshold, s + 1, &state);
+            red += v == VERDICT_REGRESSION;
+            pass += v == VERDICT_PASS || v == VERDICT_IMPROVEMENT;
+        }
+        out->injected[out->n_injected++] =
+            (struct document_injected){.share = shares[s],
+                                       .log_ratio = c->d[s],
+                                       .n_log_ratio = c->n,
+                                       .decisions = DECISIONS,
+                                       .red = red,
+                                       .pass = pass,
+                                       .no_verdict = DECISIONS - red - pass};
+    }
+}
+
+/*
+ * The calibration of a run document, whose lists are to be freed. Figures are of the cases that
+ * have them, and of each case that lacks processes of `wanted` it is said why. Adds to `counts`
+ * what a run's exit code follows: a no-verdict for each case whose minimum detectable effect is
+ * over its threshold, and what each incomplete case lacks.
+ */
+static void summarise(struct calibrated_case *cases, size_t n_cases, size_t wanted,
+                      size_t counts[VERDICT_COUNT], struct document_calibration *out)
+{
+    *out = (struct document_calibration){.cases = xcalloc(n_cases, sizeof *out->cases)};
+    struct document_incomplete *incomplete = xcalloc(n_cases, sizeof *incomplete);
+    for (size_t i = 0; i < n_cases; i++) {
+        struct calibrated_case *c = &cases[i];
+        if ((int64_t)c->n > out->processes)
+            out->processes = (int64_t)c->n;
+        if (has_figures(c)) {
+            struct document_calibrated *figures = &out->cases[out->n_cases++];
+            add_figures(c, figures);
+            counts[VERDICT_NO_VERDICT] += !figures->resolved;
+        }
+        if (c->lacks != VERDICT_PASS) {
+            incomplete[out->n_incomplete++] =
+                (struct document_incomplete){.id = c->id,
+                                             .processes = (int64_t)c->n,
+                                             .wanted = (int64_t)wanted,
+                                             .verdict = (int)c->lacks,
+                                             .reason = c->reason};
+            counts[c->lacks]++;
+        }
+    }
+    if (out->n_incomplete)
+        out->incomplete = incomplete;
+    else
+        free(incomplete);
+}
+
 /* Keeps a run document without cases and with a calibration. Without the figures of any case there
  * is nothing to keep. */
 static enum gate_status keep(const struct run_request *r, struct calibrate_run *c,
@@ -159,7 +304,7 @@ static enum gate_status keep(const struct run_request *r, struct calibrate_run *
     struct document_calibration calibration;
     RELEASED_BY(buf_release) struct buf text = buf_of(COMMAND_MAX_OUTPUT);
     for (size_t i = 0; i < n; i++) {
-        n_known += calibrate_has_figures(&c->cases[i]);
+        n_known += has_figures(&c->cases[i]);
         counts[c->cases[i].lacks]++;
     }
     if (!n_known)
@@ -167,7 +312,7 @@ static enum gate_status keep(const struct run_request *r, struct calibrate_run *
                          "no case was measured in the %d processes that a calibration takes, and "
                          "nothing is kept; case '%s', after %zu: %.600s",
                          DECIDE_FIRST_LOOK, c->cases[0].id, c->cases[0].n, c->cases[0].reason);
-    calibrate_document(c->cases, n, c->wanted, c->run.counts, &calibration);
+    summarise(c->cases, n, c->wanted, c->run.counts, &calibration);
     c->setup.suite.n_cases = 0;
     run_document(&c->run, &made);
     c->setup.suite.n_cases = n;
@@ -175,7 +320,10 @@ static enum gate_status keep(const struct run_request *r, struct calibrate_run *
     made.calibration = calibration;
     document_write(&made, &text);
     run_document_release(&made);
-    calibrate_release(&calibration);
+    for (size_t i = 0; i < calibration.n_cases; i++)
+        free(calibration.cases[i].injected);
+    free(calibration.cases);
+    free(calibration.incomplete);
     enum gate_status status = run_reports_store(c->store, &text, &document, err);
     return run_reports_finish(r, &document, status, err);
 }

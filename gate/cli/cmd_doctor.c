@@ -263,11 +263,10 @@ static int doctor(struct command_call *call, struct gate_error *err)
     struct target target = {0};
     struct supervisor *s = NULL;
     struct doctor_library library = {0};
-    const struct target_choice choice = {.device = a->device,
-                                         .providers = a->providers.text,
-                                         .n_providers = a->providers.n,
-                                         .without_vendors = a->providers.none};
-    enum gate_status status = target_resolve(&choice, &target, err);
+    const struct supervisor_options choice = {.device = a->device,
+                                              .providers = a->providers.text,
+                                              .n_providers = (unsigned)a->providers.n};
+    enum gate_status status = target_resolve(&choice, !a->providers.none, &target, err);
     if (!status)
         status = supervisor_start(&target.options, &s, err);
     if (!status && !a->json)

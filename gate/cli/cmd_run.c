@@ -492,7 +492,7 @@ static enum gate_status resolve_candidate(struct run_request *r, const char *wha
     /* Builds take minutes: a mistake in the other side or the cases is known before them. */
     struct run_setup setup = {0};
     TRY(revision_check(r->policy.against, err));
-    TRY(target_resolve(&r->target, target, err));
+    TRY(target_resolve(&r->target, false, target, err));
     enum gate_status status = run_setup_suite(r, target->device, &setup, err);
     suite_free(&setup.suite);
     suite_free(&setup.whole);

@@ -302,7 +302,7 @@ static void write_text(const struct verify_run *v, struct buf *out)
 /* Splits the command at its blanks. */
 static bool take_wrapper(struct verify_run *v, const struct options_seen *seen)
 {
-    struct target_choice *to = &v->request.target;
+    struct supervisor_options *to = &v->request.target;
     char *at = v->wrapper_text;
     snprintf(at, sizeof v->wrapper_text, "%s", v->wrapper);
     for (at += strspn(at, " "); *at; at += strspn(at, " ")) {
@@ -346,7 +346,7 @@ static int verify(struct command_call *call, struct gate_error *err)
     if (v->wrapper && !take_wrapper(v, &call->seen))
         return command_usage(&command_verify, "--wrapper has no word, or over %d",
                              SUPERVISOR_WRAPPER_MAX);
-    v->request.target.without_vendors = !v->vendors;
+    v->request.without_vendors = !v->vendors;
     v->request.target.untimed = true;
     v->request.providers.none = false; /* --vendors beats gate.json */
     interrupt_announce(command_verify.name, "it has no result");

@@ -90,7 +90,7 @@ const struct option_def request_full_options[] = {
     FLAG("vendors", policy.vendors,
          "measure cuBLAS, cuDNN and the ceilings anew, also where their times beside this library "
          "on this device are known from an earlier run"),
-    FLAG("no-vendors", target.without_vendors, "do not measure cuBLAS and cuDNN"),
+    FLAG("no-vendors", without_vendors, "do not measure cuBLAS and cuDNN"),
     FLAG("no-ceilings", no_ceilings,
          "do not measure the highest rates of the GPU, which takes 1.5 s on an H200"),
     FLAG("counters", counters,
@@ -288,11 +288,11 @@ enum gate_status run_setup_check_library(const struct run_request *r, struct gat
 enum gate_status run_setup_open(const struct run_request *r, struct run_setup *out,
                                 struct gate_error *err)
 {
-    struct target_choice choice = r->target;
+    struct supervisor_options choice = r->target;
+    bool vendors = !r->without_vendors && !r->providers.none;
     choice.providers = r->providers.text;
-    choice.n_providers = r->providers.n;
-    choice.without_vendors |= r->providers.none;
-    TRY(target_resolve(&choice, &out->target, err));
+    choice.n_providers = (unsigned)r->providers.n;
+    TRY(target_resolve(&choice, vendors, &out->target, err));
     TRY(run_setup_suite(r, out->target.device, out, err));
     TRY(check_whole(r, out, err));
     out->shard = r->shard;

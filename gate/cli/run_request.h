@@ -8,7 +8,6 @@
 
 #include "gate/cli/commands.h"
 #include "gate/device/device_lock.h"
-#include "gate/run/memory.h"
 #include "gate/run/run.h"
 #include "gate/run/target.h"
 
@@ -20,7 +19,8 @@ struct report_request {
 };
 
 struct run_request {
-    struct target_choice target;
+    struct supervisor_options target; /* as target_resolve() takes it */
+    bool without_vendors;
     struct option_list providers;
     const char *suite, *filter, *db, *baselines, *main_branch, *build, *built;
     struct run_policy policy; /* policy.against is "baseline", a file or a commit; policy.other may

@@ -2,9 +2,7 @@
 #include "gate/run/causes.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "gate/base/alloc.h"
 #include "gate/base/clock.h"
 #include "gate/base/interrupt.h"
 #include "gate/base/seed.h"
@@ -38,16 +36,19 @@ bool blame_run(struct run *run, struct supervisor *s, double limit_s,
         if (!causes_are_wanted(c) ||
             !(has_several(c, ROLE_CANDIDATE) || has_several(c, ROLE_BASELINE)))
             continue;
-        struct blame *b = c->blame = xcalloc(1, sizeof *c->blame);
-        b->document.message = b->message;
-        b->document.nodes = &b->none;
+        static struct document_node none; /* a list that is not there would be none at all */
+        struct case_result *result = &c->blamed;
+        char *why = c->why_not_blamed;
+        const size_t size = sizeof c->why_not_blamed;
+        c->record.has_blame = true;
+        c->record.blame = (struct document_blame){.message = why, .nodes = &none};
         if (n++ >= CASES_MAX)
-            snprintf(b->message, sizeof b->message,
-                     "only the first %d regressions of a run are taken apart", CASES_MAX);
+            snprintf(why, size, "only the first %d regressions of a run are taken apart",
+                     CASES_MAX);
         else if (clock_s() > deadline_s)
-            snprintf(b->message, sizeof b->message,
-                     "the regressions before it took the %g s that a run has for this", limit_s);
-        if (b->message[0])
+            snprintf(why, size, "the regressions before it took the %g s that a run has for this",
+                     limit_s);
+        if (why[0])
             continue;
         snprintf(text, sizeof text, "looking for the node that makes %s slower", c->about->id);
         progress(text);
@@ -57,22 +58,15 @@ bool blame_run(struct run *run, struct supervisor *s, double limit_s,
                                        .baseline = run_baseline_sha256(run, c),
                                        .kind = TASK_TRANSPLANT};
         struct gate_error err = {0};
-        if (supervisor_run_case(s, &task, &b->result, &err))
-            utf8_print(b->message, sizeof b->message, "%.400s", err.message);
-        else if (b->result.outcome != CASE_VERIFIED)
-            utf8_print(b->message, sizeof b->message, "the worker: %.400s", b->result.message);
-        else if (!b->result.has_blame)
-            snprintf(b->message, sizeof b->message, "this worker does not report it");
+        if (supervisor_run_case(s, &task, result, &err))
+            utf8_print(why, size, "%.400s", err.message);
+        else if (result->outcome != CASE_VERIFIED)
+            utf8_print(why, size, "the worker: %.400s", result->message);
+        else if (!result->has_blame)
+            snprintf(why, size, "this worker does not report it");
         else
-            b->document = b->result.blame;
+            c->record.blame = result->blame;
     }
     supervisor_retire_worker(s);
     return n > 0;
-}
-
-void blame_free(struct blame *b)
-{
-    if (b)
-        case_result_release(&b->result);
-    free(b);
 }

@@ -19,19 +19,10 @@ bool causes_are_wanted(const struct run_case *c);
  * else puts nodes of one side into the recorded launches of the other (gate/worker/measure.h).
  */
 
-/* What a case's document points to. */
-struct blame {
-    struct document_blame document;
-    struct case_result result; /* that its texts are of */
-    struct document_node none; /* a list that is not there would be none at all */
-    char message[500];
-};
-
 /* Fills in the `blame` of these regressions; false: there are none. `s` is the run's, and has no
  * worker at work. After limit_s no further one is begun. */
 bool blame_run(struct run *run, struct supervisor *s, double limit_s,
                void (*progress)(const char *text));
-void blame_free(struct blame *b); /* NULL is fine */
 
 /* ---- instructions.c: which instructions of its kernels occur more or less often than in the
  * baseline's, by nvdisasm ---- */
@@ -40,7 +31,6 @@ void blame_free(struct blame *b); /* NULL is fine */
 
 /* What a case's document points to. */
 struct instructions {
-    struct document_instructions document;
     char message[500];
     const char *names[DOCUMENT_KERNELS_MAX];
     struct document_instruction changed[INSTRUCTIONS_MAX];
@@ -62,7 +52,6 @@ bool instructions_run(struct run *run, double limit_s, void (*progress)(const ch
 
 /* What a case's document points to. */
 struct profile {
-    struct document_counters document;
     char message[500];
     char kernels[NCU_KERNELS_MAX][NCU_NAME_SIZE];
     const char *names[NCU_KERNELS_MAX];

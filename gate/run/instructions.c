@@ -55,10 +55,11 @@ static const struct machine_kernel *find_code(const struct job *job, const struc
 
 /* A pair whose code is not in both files is left out: nobody knows what was launched. */
 static enum gate_status compare_kernels(const struct job *job, const struct document_kernel *new,
-                                        const struct document_kernel *old, struct instructions *to,
+                                        const struct document_kernel *old, struct run_case *c,
                                         struct gate_error *err)
 {
-    struct document_instructions *o = &to->document;
+    struct document_instructions *o = &c->record.instructions;
+    struct instructions *to = c->instructions;
     const struct machine_kernel *a = find_code(job, job->new, new->name);
     const struct machine_kernel *b = find_code(job, job->old, old->name);
     struct listing new_code = {0}, old_code = {0};
@@ -90,8 +91,7 @@ static enum gate_status compare_kernels(const struct job *job, const struct docu
     return status;
 }
 
-static enum gate_status compare_case(struct job *job, const struct run_case *c,
-                                     struct instructions *to, struct gate_error *err)
+static enum gate_status compare_case(struct job *job, struct run_case *c, struct gate_error *err)
 {
     const struct document_timing *new = timing_of(c, ROLE_CANDIDATE);
     const struct document_timing *old = timing_of(c, ROLE_BASELINE);
@@ -106,7 +106,7 @@ static enum gate_status compare_case(struct job *job, const struct run_case *c,
     for (size_t i = 0; i < new->n_kernels && !interrupt_signal(); i++) {
         const struct document_kernel *was = document_kernel_of(old, new, i);
         if (was && differ(&new->kernels[i], was))
-            TRY(compare_kernels(job, &new->kernels[i], was, to, err));
+            TRY(compare_kernels(job, &new->kernels[i], was, c, err));
     }
     return GATE_OK;
 }
@@ -143,17 +143,15 @@ bool instructions_run(struct run *run, double limit_s, void (*progress)(const ch
             break;
         snprintf(text, sizeof text, "counting instructions of %s", c->about->id);
         progress(text);
-        struct instructions *to = xcalloc(1, sizeof *to);
+        struct instructions *to = c->instructions = xcalloc(1, sizeof *to);
+        struct document_instructions *d = &c->record.instructions;
         struct gate_error why = {0};
-        to->document = (struct document_instructions){.kernels = to->names, .changed = to->changed};
-        if (compare_case(&job, c, to, &why)) {
+        *d = (struct document_instructions){.kernels = to->names, .changed = to->changed};
+        if (compare_case(&job, c, &why)) {
             utf8_print(to->message, sizeof to->message, "%.400s", why.message);
-            to->document.message = to->message;
+            d->message = to->message;
         }
-        if (to->document.n_kernels || to->document.message)
-            c->instructions = to;
-        else
-            free(to);
+        c->record.has_instructions = d->n_kernels || d->message;
     }
     machine_code_free(job.new);
     machine_code_free(job.old);

@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory.c: what of a run is taken from earlier ones, and what later ones may take from it.
+ * memory.c: what earlier runs found and need not be found again, in <cache>/memory/found.json.
+ *
+ * An entry says "this library was right on this problem", "the vendors' kernels took so long beside
+ * it" or "this device reaches these rates". Its key is a hash of all that it depends on.
+ *
+ * Who can forge it? Kernels run in workers, as the same user, so a library could write to the file.
+ * So it is read before the first worker starts, one run holds it until all its workers and what
+ * they started are gone, and a file that changed meanwhile is thrown away. A library is known by
+ * the hash that is computed here, before it is loaded, and never by what a worker says. It is
+ * assumed that nothing else runs as this user that may lie: no job of somebody who is not trusted,
+ * no process that outlives a run which was killed, no program that a library installed. docs/ci.md
+ * says so.
  */
-#include "gate/run/memory.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -64,8 +73,7 @@ struct memory {
     int lock;
     char library[65], program[65];
     char environment[65]; /* SHA-256 of what workers get of it */
-    struct buf bytes;     /* of the file, as it was read */
-    bool there;           /* the file */
+    struct buf bytes;     /* of the file, as it was read; empty where there is none */
     struct fields_taken taken;
     struct memory_file file; /* empty where there is none */
     bool *dropped;           /* of its entries: replaced or forgotten */
@@ -101,12 +109,11 @@ static bool hold(struct memory *m, struct gate_error *err)
     return false;
 }
 
-/* False: it cannot be read, and `bytes` are none; a file that is not there is empty. */
-static bool read_file(const char *path, struct buf *bytes, bool *there, struct gate_error *err)
+/* False: it cannot be read; a file that is not there is empty. */
+static bool read_file(const char *path, struct buf *bytes, struct gate_error *err)
 {
     buf_init(bytes, FILE_MAX);
-    *there = !access(path, F_OK) || errno != ENOENT;
-    return !*there || !file_read(path, bytes, err);
+    return (access(path, F_OK) && errno == ENOENT) || !file_read(path, bytes, err);
 }
 
 struct memory *memory_open(const char *library)
@@ -127,10 +134,10 @@ struct memory *memory_open(const char *library)
     if (known && !needs_only_system(library, other, sizeof other))
         gate_fail(&err, GATE_IO, "'%.200s' needs '%.150s', which its hash does not tell", library,
                   other);
-    else if (known && hold(m, &err) && read_file(m->path, &m->bytes, &m->there, &err)) {
+    else if (known && hold(m, &err) && read_file(m->path, &m->bytes, &err)) {
         /* A file that does not fit is of another version: nothing is known then. */
-        if (m->there && fields_parse(&memory_file_shape, m->path, 1, m->bytes.data, m->bytes.len,
-                                     GATE_IO, &m->file, &m->taken, &unread))
+        if (m->bytes.len && fields_parse(&memory_file_shape, m->path, 1, m->bytes.data,
+                                         m->bytes.len, GATE_IO, &m->file, &m->taken, &unread))
             m->file = (struct memory_file){.entries = NULL};
         m->dropped = xcalloc(m->file.n_entries, sizeof *m->dropped);
         return m;
@@ -139,25 +146,6 @@ struct memory *memory_open(const char *library)
         fprintf(stderr, "gate run: nothing is remembered of earlier runs: %s\n", err.message);
     memory_close(m, false);
     return NULL;
-}
-
-/* NULL: not known. */
-static const struct memory_entry *find_entry(const struct memory *m, const char *key)
-{
-    for (size_t i = 0; i < m->file.n_entries; i++)
-        if (!m->dropped[i] && !strcmp(m->file.entries[i].key, key))
-            return &m->file.entries[i];
-    return NULL;
-}
-
-/* Stores a copy in place of what has the same key. */
-static void put_entry(struct memory *m, const struct memory_entry *e)
-{
-    for (size_t i = 0; i < m->file.n_entries; i++)
-        m->dropped[i] |= !strcmp(m->file.entries[i].key, e->key);
-    fields_write(&memory_entry_shape, e, &m->fresh);
-    buf_puts(&m->fresh, ",\n");
-    m->n_fresh++;
 }
 
 static void save(const struct memory *m)
@@ -189,14 +177,12 @@ void memory_close(struct memory *m, bool keep)
 {
     struct gate_error unread;
     struct buf now;
-    bool there;
     if (!m)
         return;
     bool changed = keep && m->n_fresh > 0;
     for (size_t i = 0; i < m->file.n_entries; i++)
         changed |= keep && m->dropped[i];
-    bool untouched = read_file(m->path, &now, &there, &unread) && there == m->there &&
-                     now.len == m->bytes.len &&
+    bool untouched = read_file(m->path, &now, &unread) && now.len == m->bytes.len &&
                      (!now.len || !memcmp(now.data, m->bytes.data, now.len));
     buf_release(&now);
     if (m->dropped && !untouched) {
@@ -220,86 +206,70 @@ void memory_close(struct memory *m, bool keep)
 
 /* ---- keys ---- */
 
-/* A hash of all that a finding depends on. */
-struct key {
-    SHA2_CTX context;
-};
+enum finding { FINDING_VERIFICATION, FINDING_VENDORS, FINDING_CEILINGS };
 
-static void add(struct key *k, const char *text)
+static void add(SHA2_CTX *key, const char *text)
 {
-    SHA256Update(&k->context, (const uint8_t *)(text ? text : ""), text ? strlen(text) + 1 : 1);
+    SHA256Update(key, (const uint8_t *)(text ? text : ""), text ? strlen(text) + 1 : 1);
 }
 
-/* The program's hash stands for the version of the gate: of its checks, its references and its
- * kernels. */
-static struct key begin(const struct run *run, const char *kind)
+/* A hash of all that a finding depends on; `c`: NULL for the ceilings. The program's hash stands
+ * for the version of the gate: of its checks, its references and its kernels. */
+static void key_of(const struct run *run, const struct run_case *c, enum finding what, char hex[65])
 {
+    static const char *const kinds[] = {"verification", "vendors", "ceilings"};
     const struct document_device *d = &run->greeting->device;
-    struct key k;
-    SHA256Init(&k.context);
-    add(&k, kind);
-    add(&k, GATE_VERSION);
-    add(&k, run->memory->program);
-    add(&k, run->memory->environment);
-    add(&k, run->greeting->contract);
-    add(&k, d->model);
-    add(&k, d->driver);
-    add(&k, d->runtime);
-    return k;
-}
-
-/* One device: what a kernel takes there is not what it takes on another of this model. */
-static void add_device(struct key *k, const struct run *run)
-{
-    const struct document_device *d = &run->greeting->device;
-    char power[32];
-    snprintf(power, sizeof power, "%" PRId64, d->power_limit_mw);
-    add(k, d->uuid);
-    add(k, power);
-}
-
-static void add_problem(struct key *k, const struct run_case *c)
-{
-    struct buf text;
-    buf_init(&text, 1 << 20);
-    fields_write(&case_file_shape, c->about->file, &text);
-    buf_puts(&text, c->record.op_sha256 ? c->record.op_sha256 : "");
-    add(k, text.data);
-    buf_release(&text);
-}
-
-static void key_of_verification(const struct run *run, const struct run_case *c, char key[65])
-{
-    struct key k = begin(run, "verification");
-    add(&k, verify_tier_name(VERIFY_COMMIT));
-    add(&k, run->memory->library);
-    add(&k, run_baseline_sha256(run, c));
-    add_problem(&k, c);
-    SHA256End(&k.context, key);
-}
-
-static void key_of_vendors(const struct run *run, const struct run_case *c, char key[65])
-{
-    struct key k = begin(run, "vendors");
-    add_device(&k, run);
-    add(&k, run->memory->library);
-    for (size_t i = 0; i < run->providers->n_libraries; i++) {
+    SHA2_CTX key;
+    SHA256Init(&key);
+    add(&key, kinds[what]);
+    add(&key, GATE_VERSION);
+    add(&key, run->memory->program);
+    add(&key, run->memory->environment);
+    add(&key, run->greeting->contract);
+    add(&key, d->model);
+    add(&key, d->driver);
+    add(&key, d->runtime);
+    if (what == FINDING_VERIFICATION) {
+        add(&key, verify_tier_name(VERIFY_COMMIT));
+        add(&key, run_baseline_sha256(run, c));
+    } else { /* one device: what a kernel takes there is not what it takes on another of the model
+              */
+        char power[32];
+        snprintf(power, sizeof power, "%" PRId64, d->power_limit_mw);
+        add(&key, d->uuid);
+        add(&key, power);
+    }
+    for (size_t i = 0; i < run->providers->n_libraries && what == FINDING_VENDORS; i++) {
         const struct document_library *lib = &run->providers->libraries[i];
         if (lib->role != ROLE_PROVIDER)
             continue;
-        add(&k, lib->provider);
-        add(&k, lib->version);
-        add(&k, lib->sha256);
+        add(&key, lib->provider);
+        add(&key, lib->version);
+        add(&key, lib->sha256);
     }
-    add_problem(&k, c);
-    SHA256End(&k.context, key);
+    if (c) {
+        struct buf problem;
+        buf_init(&problem, 1 << 20);
+        fields_write(&case_file_shape, c->about->file, &problem);
+        buf_puts(&problem, c->record.op_sha256 ? c->record.op_sha256 : "");
+        add(&key, run->memory->library);
+        add(&key, problem.data);
+        buf_release(&problem);
+    }
+    SHA256End(&key, hex);
 }
 
-static void key_of_ceilings(const struct run *run, char key[65])
+/* NULL: not known. */
+static const struct memory_entry *recall(const struct run *run, const struct run_case *c,
+                                         enum finding what)
 {
-    struct key k = begin(run, "ceilings");
-    add_device(&k, run);
-    SHA256End(&k.context, key);
+    const struct memory *m = run->memory;
+    char key[65];
+    key_of(run, c, what, key);
+    for (size_t i = 0; i < m->file.n_entries; i++)
+        if (!m->dropped[i] && !strcmp(m->file.entries[i].key, key))
+            return &m->file.entries[i];
+    return NULL;
 }
 
 /* ---- before ---- */
@@ -314,12 +284,9 @@ bool run_has_providers(const struct run *run)
 
 static void recall_case(const struct run *run, struct run_case *c)
 {
-    char key[65];
     bool providers = run_has_providers(run);
-    if (providers && !run->policy.vendors) {
-        key_of_vendors(run, c, key);
-        c->vendors = find_entry(run->memory, key);
-    }
+    if (providers && !run->policy.vendors)
+        c->vendors = recall(run, c, FINDING_VENDORS);
     /* Vendors are verified beside the candidate, before they are timed. What becomes a baseline, or
      * moves one, is verified by the run that says so. The hash of a reference that loads other
      * libraries does not tell what it computes. */
@@ -327,8 +294,7 @@ static void recall_case(const struct run *run, struct run_case *c)
         (run->policy.accept_new && c->record.mode == MODE_NONE) ||
         op_of(&c->about->problem)->needs_others)
         return;
-    key_of_verification(run, c, key);
-    const struct memory_entry *e = find_entry(run->memory, key);
+    const struct memory_entry *e = recall(run, c, FINDING_VERIFICATION);
     uint64_t seed;
     if (e && sscanf(e->seed, "%" SCNx64, &seed) == 1) {
         c->verified = e;
@@ -367,11 +333,9 @@ void run_recall(struct run *run)
 
 bool run_recall_ceilings(struct run *run)
 {
-    char key[65] = "";
     if (!run->memory || run->policy.full || run->policy.vendors)
         return false;
-    key_of_ceilings(run, key);
-    const struct memory_entry *e = find_entry(run->memory, key);
+    const struct memory_entry *e = recall(run, NULL, FINDING_CEILINGS);
     if (!e || !e->has_ceilings)
         return false;
     run->ceilings.asked = true;
@@ -435,49 +399,42 @@ void run_add_remembered(struct run_case *c)
 
 /* ---- behind ---- */
 
-static struct memory_entry entry_of(const struct run *run, const char *key)
+/* Stores a finding in place of what has the same key. Of vendors those are kept that serve the
+ * problem; none of them is a finding, too. */
+static void remember(struct run *run, const struct run_case *c, enum finding what)
 {
-    return (struct memory_entry){.key = key,
-                                 .library_sha256 = run->memory->library,
-                                 .run_uuid = run->origin.uuid,
-                                 .seed = run->seed_text};
-}
-
-static void remember_verification(struct run *run, const struct run_case *c)
-{
-    char key[65] = "";
-    struct memory_entry e = entry_of(run, key);
+    struct memory *m = run->memory;
+    char key[65];
+    struct memory_entry e = {.key = key,
+                             .library_sha256 = c ? m->library : NULL,
+                             .run_uuid = run->origin.uuid,
+                             .seed = run->seed_text,
+                             .has_ceilings = what == FINDING_CEILINGS,
+                             .ceilings = run->ceilings.document};
     struct message_fingerprints texts;
-    struct document_arm arms[2];
-    for (size_t i = 0; i < c->result.n_arms && e.n_arms < 2; i++) {
-        arms[e.n_arms] = c->result.arms[i];
-        arms[e.n_arms].has_timing = false;
-        e.n_arms += arms[e.n_arms].role != ROLE_PROVIDER;
+    struct document_arm arms[ARMS_MAX];
+    for (size_t i = 0; c && i < c->result.n_arms && e.n_arms < ARMS_MAX; i++) {
+        struct document_arm *arm = &arms[e.n_arms];
+        *arm = c->result.arms[i];
+        arm->has_timing &= what == FINDING_VENDORS;
+        arm->timing.n_kernels = 0;
+        arm->timing.kernels = NULL;
+        arm->timing.samples_ns = NULL;
+        e.n_arms += (arm->role == ROLE_PROVIDER) == (what == FINDING_VENDORS);
     }
     e.arms = arms;
-    e.n_fingerprints = message_put_fingerprints(&c->result.fingerprints, &texts);
-    e.fingerprints = texts.texts;
-    key_of_verification(run, c, key);
-    if (e.n_fingerprints)
-        put_entry(run->memory, &e);
-}
-
-/* Those that serve the problem; none of them is a finding, too. */
-static void remember_vendors(struct run *run, const struct run_case *c)
-{
-    char key[65] = "";
-    struct memory_entry e = entry_of(run, key);
-    struct document_arm arms[8];
-    for (size_t i = 0; i < c->result.n_arms && e.n_arms < 8; i++) {
-        arms[e.n_arms] = c->result.arms[i];
-        arms[e.n_arms].timing.n_kernels = 0;
-        arms[e.n_arms].timing.kernels = NULL;
-        arms[e.n_arms].timing.samples_ns = NULL;
-        e.n_arms += arms[e.n_arms].role == ROLE_PROVIDER;
+    if (what == FINDING_VERIFICATION) {
+        e.n_fingerprints = message_put_fingerprints(&c->result.fingerprints, &texts);
+        e.fingerprints = texts.texts;
+        if (!e.n_fingerprints)
+            return;
     }
-    e.arms = arms;
-    key_of_vendors(run, c, key);
-    put_entry(run->memory, &e);
+    key_of(run, c, what, key);
+    for (size_t i = 0; i < m->file.n_entries; i++)
+        m->dropped[i] |= !strcmp(m->file.entries[i].key, key);
+    fields_write(&memory_entry_shape, &e, &m->fresh);
+    buf_puts(&m->fresh, ",\n");
+    m->n_fresh++;
 }
 
 void run_remember(struct run *run)
@@ -501,17 +458,10 @@ void run_remember(struct run *run)
             !arm->has_verify || !arm->verify.ok || !arm->has_timing)
             continue;
         if (!c->verified)
-            remember_verification(run, c);
+            remember(run, c, FINDING_VERIFICATION);
         if (!c->vendors && run_has_providers(run))
-            remember_vendors(run, c);
+            remember(run, c, FINDING_VENDORS);
     }
-    if (run->ceilings.asked && !rates->message && !rates->measured_in) {
-        char key[65];
-        struct memory_entry e = entry_of(run, key);
-        e.library_sha256 = NULL;
-        e.has_ceilings = true;
-        e.ceilings = *rates;
-        key_of_ceilings(run, key);
-        put_entry(m, &e);
-    }
+    if (run->ceilings.asked && !rates->message && !rates->measured_in)
+        remember(run, NULL, FINDING_CEILINGS);
 }

@@ -48,15 +48,17 @@ static int compare_moves(const void *a, const void *b)
 
 /* The kernels that both sides launch, and their counters by how much they moved. */
 static void compare_tables(const struct ncu_table *new, const struct ncu_table *old,
-                           struct profile *out)
+                           struct run_case *c)
 {
+    struct profile *out = c->profile;
+    struct document_counters *d = &c->record.counters;
     struct move moves[NCU_KERNELS_MAX * COUNTERS_N];
     size_t n = 0;
     for (size_t i = 0; i < new->n; i++) {
         const struct ncu_kernel *own = &new->kernels[i], *other = find_other(new, i, old);
         if (!other)
             continue;
-        size_t at = out->document.n_kernels++;
+        size_t at = d->n_kernels++;
         memcpy(out->kernels[at], own->name, sizeof out->kernels[at]);
         out->names[at] = out->kernels[at];
         for (size_t k = 0; k < COUNTERS_N; k++) {
@@ -75,7 +77,7 @@ static void compare_tables(const struct ncu_table *new, const struct ncu_table *
     qsort(moves, n, sizeof *moves, compare_moves);
     for (size_t i = 0; i < n; i++)
         out->moved[i] = moves[i].counter;
-    out->document.n_moved = n;
+    d->n_moved = n;
 }
 
 /* ---- one library ---- */
@@ -222,8 +224,8 @@ static void profile_cases(struct job *job, struct run_case *const *cases, size_t
         utf8_print(p->message, sizeof p->message, "%.400s", why->status ? why->message : "");
         if (why->status)
             continue;
-        p->document.message = NULL;
-        compare_tables(&new[i].table, &old[i].table, p);
+        cases[i]->record.counters.message = NULL;
+        compare_tables(&new[i].table, &old[i].table, cases[i]);
     }
     free(new);
     free(old);
@@ -242,11 +244,11 @@ void profile_run(struct run *run, const struct supervisor_options *options,
         struct run_case *c = &run->cases[i];
         if (!causes_are_wanted(c))
             continue;
-        c->profile = xcalloc(1, sizeof *c->profile);
-        c->profile->document.kernels = c->profile->names;
-        c->profile->document.moved = c->profile->moved;
-        c->profile->document.message = c->profile->message;
-        snprintf(c->profile->message, sizeof c->profile->message,
+        struct profile *p = c->profile = xcalloc(1, sizeof *p);
+        c->record.has_counters = true;
+        c->record.counters = (struct document_counters){
+            .message = p->message, .kernels = p->names, .moved = p->moved};
+        snprintf(p->message, sizeof p->message,
                  "only the first %d regressions of a run are profiled", PROFILE_CASES_MAX);
         if (n < PROFILE_CASES_MAX)
             cases[n++] = c;

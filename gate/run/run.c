@@ -14,7 +14,7 @@
 #include "gate/base/interrupt.h"
 #include "gate/base/seed.h"
 #include "gate/base/utf8.h"
-#include "gate/run/causes.h"
+#include "gate/worker/measure.h"
 
 /* So many processes of a sequence may fail to measure the baseline before the case is left as it
  * is. */
@@ -200,6 +200,41 @@ static void keep_result(const struct run *run, struct run_case *c, enum document
         memcpy(c->result.message, fresh->message, sizeof c->result.message);
     }
     case_result_release(fresh);
+}
+
+/* ---- how long each case of a process is sampled for ---- */
+
+#define SAMPLES_OF_A_ROUND 4.0 /* of both arms together */
+#define WITH_RESTS 1.2
+#define LEVEL_STEP 1.01
+
+static double round_ms(const struct effort *e)
+{
+    return SAMPLES_OF_A_ROUND * e->replay_ns * 1e-6 * WITH_RESTS;
+}
+
+double effort_rounds_ms(const struct effort *e)
+{
+    return MEASURE_ROUNDS * round_ms(e);
+}
+
+double effort_wanted_ms(const struct effort *e, double level)
+{
+    double widths = e->half_width / level;
+    double rounds = e->samples / 2 * widths * widths;
+    return fmin(fmax(rounds - MEASURE_ROUNDS, 0) * round_ms(e), EFFORT_CASE_MS);
+}
+
+double effort_level(const struct effort *efforts, size_t n, double pot_ms)
+{
+    for (double level = MEASURE_HALF_WIDTH; level < 1; level *= LEVEL_STEP) {
+        double sum_ms = 0;
+        for (size_t i = 0; i < n; i++)
+            sum_ms += effort_wanted_ms(&efforts[i], level);
+        if (sum_ms <= pot_ms)
+            return level;
+    }
+    return INFINITY;
 }
 
 /* ---- processes ---- */
@@ -428,11 +463,11 @@ void run_release(struct run *run)
     for (size_t i = 0; run->cases && i < run->suite->n_cases; i++) {
         case_result_release(&run->cases[i].result);
         free(run->cases[i].profile);
-        blame_free(run->cases[i].blame);
+        case_result_release(&run->cases[i].blamed);
         free(run->cases[i].instructions);
     }
+    for (size_t i = 0; i < run->n_missing; i++)
+        free((void *)(uintptr_t)run->missing[i].reason);
     free(run->cases);
     free(run->missing);
-    run->cases = NULL;
-    run->missing = NULL;
 }

@@ -20,12 +20,11 @@
 #include "gate/baseline/revision.h"
 #include "gate/run/shard.h"
 #include "gate/cases/suite.h"
-#include "gate/run/memory.h"
 #include "gate/run/target.h"
 
 #define RUN_PROCESSES_MAX DOCUMENT_PROCESSES_MAX /* of one sequence */
 
-/* ---- effort.c: how long each case of a process is sampled for ----
+/* ---- how long each case of a process is sampled for ----
  *
  * Eight rounds (four, where these leave no doubt) are enough for most kernels; in a few,
  * neighbouring samples differ so much that the process itself does not know its d to 0.1 %. More
@@ -55,7 +54,7 @@ double effort_wanted_ms(const struct effort *e, double level);
  * infinite where even 100 % is too much: then nothing is wanted. */
 double effort_level(const struct effort *efforts, size_t n, double pot_ms);
 
-/* ---- ceilings.c: what the device reaches at best in this run, by a worker of its own after the
+/* ---- what the device reaches at best in this run, by a worker of its own after the
  * verdicts, and how much of it each case reaches ---- */
 
 /* What a document has of it. */
@@ -74,10 +73,36 @@ void run_ceilings_measure(const struct supervisor_options *options,
 double run_ceilings_share(const struct document_ceilings *c, const char *dtype,
                           const struct document_timing *timing);
 
+/* ---- memory.c: what earlier runs found and need not be found again ---- */
+
+struct memory;
+
+struct memory_entry {
+    const char *key;             /* SHA-256 of all that it depends on */
+    const char *library_sha256;  /* that it is about; NULL: none */
+    const char *run_uuid, *seed; /* of the run that found it */
+    const char **fingerprints;   /* of the candidate's outputs with that seed */
+    size_t n_fingerprints;
+    bool has_ceilings;
+    struct document_ceilings ceilings;
+    struct document_arm *arms;
+    size_t n_arms;
+};
+
+/*
+ * Reads the memory for a run of `library` and holds it. NULL, and why on standard error: another
+ * run holds it, it cannot be read, or a hash of the library would not tell
+ * all of its code, since it loads others that do not come with the system.
+ */
+struct memory *memory_open(const char *library);
+
+/* Writes what was put or forgotten, if `keep`, and lets go of it. No worker may be alive. NULL is
+ * fine. */
+void memory_close(struct memory *m, bool keep);
+
 /* ---- a run ---- */
 
 struct profile;
-struct blame;
 struct instructions;
 
 /* The processes of a stage. Only a paired case has ratios; `log_ratio` is also known of one that is
@@ -123,32 +148,27 @@ struct run_case {
     struct decision decision;
     size_t
         decided_n[DOCUMENT_STAGES]; /* processes that it rests on, once it is final; 0: it is not */
-    struct run_question calls, fresh;  /* run_ask_more() */
-    struct profile *profile;           /* profile_run(); NULL: not asked for */
-    struct blame *blame;               /* blame_run(); NULL: not looked for */
-    struct instructions *instructions; /* instructions_run(); NULL: not looked for, or none */
-};
-
-/* A case with a baseline from the run's suite, which does not have it any more. */
-struct run_missing {
-    char id[PROBLEM_ID_MAX];
-    const char *op, *dtype;
-    char reason[3 * PROBLEM_ID_MAX + 200];
+    struct run_question calls, fresh;
+    /* What the record's counters, instructions and blame point to. */
+    struct profile *profile;
+    struct instructions *instructions;
+    struct case_result blamed;
+    char why_not_blamed[500];
 };
 
 /* What the user asks of a run. */
 struct run_policy {
     double threshold;
-    double host_threshold; /* of what launch() takes on the host; 0: that of run_ask_more() */
-    double
-        budget_ms;   /* for the samples of one case in the first process; effort.h has the others */
-    double pause_s;  /* before the confirmation */
-    bool accept_new; /* what has no baseline is measured in DECIDE_FIRST_LOOK processes as well */
-    bool allow_dirty;    /* a tree with changes that were not committed may give baselines */
-    bool ratchet;        /* the baselines may move: see ratchet.h */
-    bool full;           /* what runs the baseline's machine code is measured as all else, and
-                            nothing is remembered */
-    bool vendors;        /* what they take, and the device's ceilings, are not remembered */
+    double host_threshold; /* of what launch() takes on the host; 0: twice as long and 20 us */
+    double budget_ms; /* for the samples of one case in the first process; effort_level() gives the
+                         others */
+    double pause_s;   /* before the confirmation */
+    bool accept_new;  /* what has no baseline is measured in DECIDE_FIRST_LOOK processes as well */
+    bool allow_dirty; /* a tree with changes that were not committed may give baselines */
+    bool ratchet;     /* the baselines may move: see ratchet.h */
+    bool full;        /* what runs the baseline's machine code is measured as all else, and
+                         nothing is remembered */
+    bool vendors;     /* what they take, and the device's ceilings, are not remembered */
     const char *against; /* "baseline", or what --against named */
     const char *base;    /* the branch of which that is the merge base; NULL: it is none */
     const char
@@ -183,7 +203,7 @@ struct run {
     struct document_library libraries[DOCUMENT_LIBRARIES_MAX]; /* of the document */
     char epoch[200];                                           /* driver/runtime/power limit */
     struct run_case *cases;
-    struct run_missing *missing;
+    struct document_case *missing; /* with a baseline from the suite, which lacks them now */
     size_t n_missing;
     const struct run *warning; /* the same cases compared with something else; NULL: they are not */
     size_t n_processes;
@@ -298,21 +318,8 @@ bool run_error_jumped(const struct run *run, const struct run_case *c);
 /* Makes a case whose error jumped a regression that says so; notes where nothing is compared. */
 void run_judge_error(const struct run *run, struct run_case *c);
 
-/*
- * Asks what else is to be known of a case than its time, and for the processes that this lacks:
- * what a call of launch() takes on the host, by the policy's threshold, else from twice as long and
- * 20 us on; of what is faster, whether it is on fresh inputs and destroyed outputs as well.
- */
-void run_ask_more(const struct run *run, struct run_case *c);
-
-/* Of a case that is measured alone: does it do less where its result is there already? Asks for
- * further processes as long as that is only suspected. Then the result's message says it. */
-bool run_leaves_out_work(const struct run *run, struct run_case *c);
-
-/* Does launch() take much longer on the host in this process, by whatever kernels it launches? */
-bool run_calls_stand_out(const struct run *run, const struct document_process *p);
-
-/* What the answers make of a case's verdict and reason. */
+/* What is known beside the time (what launch() takes on the host; fresh inputs) makes of a case's
+ * verdict and reason. */
 void run_judge_questions(struct run_case *c);
 
 void run_count_verdicts(struct run *run);

@@ -242,13 +242,17 @@ static void find_missing(struct run *run)
         if (!dtype)
             continue;
         run->missing = xrealloc(run->missing, run->n_missing + 1, sizeof *run->missing);
-        struct run_missing *to = &run->missing[run->n_missing++];
-        *to = (struct run_missing){.op = op->name, .dtype = dtype->name};
-        snprintf(to->id, sizeof to->id, "%s", id);
-        snprintf(to->reason, sizeof to->reason,
-                 "missing: its baseline was taken in suite '%s', which does not have the case any "
-                 "more: put it back, or `gate baseline retire %s --reason TEXT`",
-                 suite, id);
+        struct document_case *to = &run->missing[run->n_missing++];
+        fields_clear(&document_case_shape, to);
+        to->id = id;
+        to->op = op->name;
+        to->dtype = dtype->name;
+        to->verdict = VERDICT_NO_VERDICT;
+        to->mode = MODE_NONE;
+        to->reason =
+            xasprintf("missing: its baseline was taken in suite '%s', which does not have the case "
+                      "any more: put it back, or `gate baseline retire %s --reason TEXT`",
+                      suite, id);
     }
 }
 

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 
 #include "gate/base/alloc.h"
-#include "gate/run/causes.h"
+#include "gate/base/utf8.h"
+#include "gate/run/run.h"
+#include "kernels/ops/dtype.h"
 #include "version.h"
 
 /* A list that is there and has nothing in it. */
@@ -58,15 +60,6 @@ static void add_case(const struct run *run, const struct run_case *c, struct doc
         t->measured_ceiling =
             run->ceilings.asked ? run_ceilings_share(&run->ceilings.document, out->dtype, t) : NAN;
     }
-    out->has_counters = c->profile != NULL;
-    if (c->profile)
-        out->counters = c->profile->document;
-    out->has_blame = c->blame != NULL;
-    if (c->blame)
-        out->blame = c->blame->document;
-    out->has_instructions = c->instructions != NULL;
-    if (c->instructions)
-        out->instructions = c->instructions->document;
     out->has_warning = run->warning != NULL;
     if (run->warning) {
         const struct run_case *w = &run->warning->cases[c - run->cases];
@@ -76,24 +69,6 @@ static void add_case(const struct run *run, const struct run_case *c, struct doc
                                                  .ratio = w->decision.ratio,
                                                  .mde = positive_or_nan(w->decision.mde)};
     }
-}
-
-/* One that the suite lacks: it is there, so that it counts, and was not measured. */
-static struct document_case missing_case(const struct run *run, const struct run_missing *m)
-{
-    struct document_case c;
-    fields_clear(&document_case_shape, &c);
-    c.id = m->id;
-    c.op = m->op;
-    c.dtype = m->dtype;
-    c.verdict = VERDICT_NO_VERDICT;
-    c.reason = m->reason;
-    c.mode = MODE_NONE;
-    c.arms = &no_arm;
-    c.has_warning = run->warning != NULL;
-    c.warning =
-        (struct document_warning){.verdict = VERDICT_NO_VERDICT, .reason = m->reason, .mde = NAN};
-    return c;
 }
 
 static void add_shard(const struct run *run, struct document *out)
@@ -142,8 +117,14 @@ static void add_cases(const struct run *run, struct document *out)
         else
             add_case(run, c, &out->cases[out->n_cases++]);
     }
-    for (size_t i = 0; i < run_missing_here(run); i++)
-        out->cases[out->n_cases++] = missing_case(run, &run->missing[i]);
+    for (size_t i = 0; i < run_missing_here(run); i++) {
+        struct document_case *c = &out->cases[out->n_cases++];
+        *c = run->missing[i];
+        c->arms = &no_arm;
+        c->has_warning = run->warning != NULL;
+        c->warning = (struct document_warning){
+            .verdict = VERDICT_NO_VERDICT, .reason = c->reason, .mde = NAN};
+    }
     for (size_t i = 0; i < n_whole; i++)
         if (fnmatch(run->filter, run->whole->cases[i].id, 0))
             filtered[out->n_filtered++].id = run->whole->cases[i].id;
@@ -204,6 +185,36 @@ void run_document_release(struct document *d)
     free(d->filtered);
     free(d->shard.positions);
     *d = (struct document){.schema = NULL};
+}
+
+/* ---- ceilings ---- */
+
+void run_ceilings_measure(const struct supervisor_options *options,
+                          const struct document_device *device, struct run_ceilings *out)
+{
+    struct gate_error err = {0};
+    out->asked = device->kind == DEVICE_CUDA;
+    if (!out->asked || !supervisor_ceilings(options, &out->document, &err))
+        return;
+    fields_clear(&document_ceilings_shape, &out->document);
+    utf8_print(out->message, sizeof out->message, "%.399s", err.message);
+    out->document.message = out->message;
+}
+
+double run_ceilings_share(const struct document_ceilings *c, const char *dtype,
+                          const struct document_timing *timing)
+{
+    const struct dtype *row = dtype_by_name(dtype);
+    const double of[RATES] = {
+        [RATE_FP16] = c->fp16_tflops,
+        [RATE_BF16] = c->bf16_tflops,
+        [RATE_TF32] = c->tf32_tflops,
+        [RATE_FP32] = fmax(c->fp32_tflops, c->tf32_tflops / 3),
+    };
+    double gbps = fmax(c->read_gbps, c->copy_gbps), tflops = row ? of[row->rate] : NAN;
+    if (!(gbps > 0) || !(tflops > 0))
+        return NAN;
+    return fmax(timing->gbps / gbps, timing->tflops / tflops);
 }
 
 /* ---- all processes of a case ---- */

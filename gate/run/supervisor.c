@@ -4,11 +4,11 @@
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include "gate/base/alloc.h"
 #include "gate/base/utf8.h"
@@ -36,11 +36,13 @@ struct supervisor {
     struct greeting first;     /* of the first worker, or the first that opened the baselines */
     struct greeting providers; /* of one that opened the providers, where `first` does not */
     double control_ns;
+    struct document_ceilings ceilings; /* of a worker without a library */
     char *baselines[PROTOCOL_BASELINES_MAX];
     unsigned n_baselines;
     bool without_providers;
     unsigned findings;
-    char excuse[200]; /* why the last failure is not the kernel's; "": none */
+    char fault[900];  /* what the last worker that failed did instead of answering */
+    char excuse[200]; /* why that is not the kernel's; "": it may be */
 };
 
 const struct message_greeting *supervisor_greeting(const struct supervisor *s)
@@ -79,9 +81,9 @@ static void kill_worker(struct supervisor *s, char *how, size_t size)
     process_end_orphans();
 }
 
-/* What a worker did instead of answering, with the last words it wrote to standard error. */
-static void describe_failure(struct supervisor *s, enum process_event event, double timeout_s,
-                             char *message, size_t size)
+/* The fault of a worker that did this instead of answering, with the last words it wrote to
+ * standard error. */
+static void set_failure(struct supervisor *s, enum process_event event, double timeout_s)
 {
     char how[96] = "", what[sizeof s->excuse];
     kill_worker(s, how, sizeof how);
@@ -99,19 +101,30 @@ static void describe_failure(struct supervisor *s, enum process_event event, dou
     else
         snprintf(what, sizeof what, "died: the worker process %s", how);
     const char *last = process_last_words(&s->process);
-    snprintf(message, size, *last ? "%s; its last words: \"%s\"" : "%s%s", what, last);
+    snprintf(s->fault, sizeof s->fault, *last ? "%s; its last words: \"%s\"" : "%s%s", what, last);
 }
 
-static void describe_nonsense(const struct field_fault *fault, char *message, size_t size)
+/* A worker that talked nonsense is not heard any more. False, for a caller's `return`. */
+__attribute__((format(printf, 2, 3))) static bool set_nonsense(struct supervisor *s,
+                                                               const char *format, ...)
 {
-    snprintf(message, size, "talked nonsense: %s%s%.255s", fault->pointer,
-             fault->pointer[0] ? ": " : "", fault->message);
+    char text[600];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    utf8_print(s->fault, sizeof s->fault, "talked nonsense: %s", text);
+    kill_worker(s, NULL, 0);
+    return false;
 }
 
-/* Reads one line of JSON; a worker that fails to deliver one is killed, and the message says why.
- */
-static bool read_record(struct supervisor *s, double timeout_s, struct buf *line, char *message,
-                        size_t size)
+static bool set_misfit(struct supervisor *s, const struct field_fault *f)
+{
+    return set_nonsense(s, "%s%s%.255s", f->pointer, f->pointer[0] ? ": " : "", f->message);
+}
+
+/* Reads one line of JSON; a worker that fails to deliver one is killed, and its fault is set. */
+static bool read_record(struct supervisor *s, double timeout_s, struct buf *line)
 {
     struct gate_error err = {0};
     buf_clear(line);
@@ -121,14 +134,10 @@ static bool read_record(struct supervisor *s, double timeout_s, struct buf *line
     if (event == PROCESS_SILENCE)
         excuse_silence(before, processor_time_of(s->process.pid), timeout_s, s->excuse,
                        sizeof s->excuse);
-    if (event != PROCESS_LINE) {
-        describe_failure(s, event, timeout_s, message, size);
-    } else if (json_check("worker", 1, line->data, line->len, GATE_WRONG, &err)) {
-        kill_worker(s, NULL, 0);
-        utf8_print(message, size, "talked nonsense: %.300s", err.message);
-    } else {
-        return true;
-    }
+    if (event == PROCESS_LINE)
+        return !json_check("worker", 1, line->data, line->len, GATE_WRONG, &err) ||
+               set_nonsense(s, "%.300s", err.message);
+    set_failure(s, event, timeout_s);
     return false;
 }
 
@@ -140,27 +149,32 @@ static bool has_member(const struct buf *line, const char *pointer)
 
 /* ---- starting ---- */
 
-static enum gate_status read_greeting(const struct supervisor *s, const struct buf *line,
+static enum gate_status read_greeting(struct supervisor *s, const struct buf *line,
                                       struct greeting *out, struct gate_error *err)
 {
-    char message[600];
     struct message_refusal refusal;
     struct fields_taken taken;
     struct field_fault fault;
     if (has_member(line, "/refuse")) {
         if (fields_pick(&message_refusal_shape, line->data, line->len, &refusal, &taken, &fault)) {
-            const char *said = refusal.message, *kind = refusal.refuse;
-            enum gate_status status = !strcmp(kind, "environment") ? GATE_ENVIRONMENT
-                                      : !strcmp(kind, "usage")     ? GATE_USAGE
-                                      : !strcmp(kind, "io")        ? GATE_IO
-                                                                   : GATE_WRONG;
-            if (!strcmp(kind, "busy"))
-                status = gate_fail_busy(err, "%s", said ? said : "the device is busy");
-            else
-                gate_fail(err, status, "%s", said ? said : "the worker refuses");
+            bool busy = refusal.refuse == REFUSAL_BUSY;
+            const char *said = refusal.message ? refusal.message
+                               : busy          ? "the device is busy"
+                                               : "the worker refuses";
+            enum gate_status status =
+                busy ? gate_fail_busy(err, "%s", said)
+                     : gate_fail(err, message_refusal_status[refusal.refuse], "%s", said);
             free(taken.texts);
             return status;
         }
+    } else if (!s->options->library) {
+        struct message_ceilings told;
+        if (!fields_pick(&message_ceilings_shape, line->data, line->len, &told, &out->taken,
+                         &fault))
+            return gate_fail(err, GATE_WRONG, "the worker does not measure it");
+        s->ceilings = told.ceilings;
+        s->ceilings.message = s->ceilings.measured_in = NULL; /* which are those of `taken` */
+        return GATE_OK;
     } else {
         if (fields_pick(&message_greeting_shape, line->data, line->len, &out->m, &out->taken,
                         &fault))
@@ -170,8 +184,8 @@ static enum gate_status read_greeting(const struct supervisor *s, const struct b
                              "worker '%s' speaks another protocol than " MESSAGE_HELLO,
                              s->options->worker ? s->options->worker : "gate worker");
     }
-    describe_nonsense(&fault, message, sizeof message);
-    return gate_fail(err, GATE_WRONG, "the worker %s", message);
+    set_misfit(s, &fault);
+    return gate_fail(err, GATE_WRONG, "the worker %s", s->fault);
 }
 
 /* The same candidate and baselines? */
@@ -189,20 +203,6 @@ static bool has_same_judges(const struct message_greeting *a, const struct messa
     }
 }
 
-/* A later worker must be of the same device and libraries as the first. */
-static enum gate_status check_same(const struct message_greeting *first,
-                                   const struct message_greeting *now, struct gate_error *err)
-{
-    const char *changed = !fields_same(&document_device_shape, &first->device, &now->device)
-                              ? "device"
-                          : strcmp(first->contract, now->contract) != 0 ? "contract"
-                          : !has_same_judges(first, now)                ? "libraries"
-                                                                        : NULL;
-    return changed ? gate_fail(err, GATE_ENVIRONMENT,
-                               "the %s changed while the gate ran; run it again", changed)
-                   : GATE_OK;
-}
-
 static void forget_greeting(struct greeting *g)
 {
     if (g->taken.texts)
@@ -213,23 +213,29 @@ static void forget_greeting(struct greeting *g)
 
 static enum gate_status start_worker(struct supervisor *s, struct gate_error *err)
 {
-    char message[900];
     struct buf line;
     struct greeting g = {.taken = {.texts = NULL}};
     enum gate_status status;
     TRY(worker_start(s->options, (const char *const *)s->baselines, s->n_baselines,
                      !s->without_providers, &s->process, err));
     buf_init(&line, PROTOCOL_LINE_MAX + 1);
-    if (!read_record(s, fmax(s->options->timeout_s, GREETING_MIN_S), &line, message,
-                     sizeof message)) {
-        buf_release(&line);
-        return gate_fail(err, s->excuse[0] ? GATE_ENVIRONMENT : GATE_WRONG, "the worker %s",
-                         message);
-    }
-    status = read_greeting(s, &line, &g, err);
+    if (read_record(s, fmax(s->options->timeout_s, GREETING_MIN_S), &line))
+        status = read_greeting(s, &line, &g, err);
+    else
+        status =
+            gate_fail(err, s->excuse[0] ? GATE_ENVIRONMENT : GATE_WRONG, "the worker %s", s->fault);
     buf_release(&line);
-    if (!status && s->first.taken.texts)
-        status = check_same(&s->first.m, &g.m, err);
+    if (!status &&
+        s->first.taken.texts) { /* a later one must be of the same device and libraries */
+        const char *changed = !fields_same(&document_device_shape, &s->first.m.device, &g.m.device)
+                                  ? "device"
+                              : strcmp(s->first.m.contract, g.m.contract) != 0 ? "contract"
+                              : !has_same_judges(&s->first.m, &g.m)            ? "libraries"
+                                                                               : NULL;
+        if (changed)
+            status = gate_fail(err, GATE_ENVIRONMENT,
+                               "the %s changed while the gate ran; run it again", changed);
+    }
     if (!status)
         s->control_ns = isnan(g.m.control_ns) ? 0 : g.m.control_ns;
     if (!status && !s->first.taken.texts) {
@@ -255,6 +261,18 @@ enum gate_status supervisor_start(const struct supervisor_options *options, stru
     else
         *out = s;
     return status;
+}
+
+enum gate_status supervisor_ceilings(const struct supervisor_options *options,
+                                     struct document_ceilings *out, struct gate_error *err)
+{
+    const struct supervisor_options alone = {
+        .worker = options->worker, .device = options->device, .timeout_s = options->timeout_s};
+    struct supervisor *s = NULL;
+    TRY(supervisor_start(&alone, &s, err));
+    *out = s->ceilings;
+    supervisor_stop(s);
+    return GATE_OK;
 }
 
 enum gate_status supervisor_open_baselines(struct supervisor *s, const char *const *paths,
@@ -284,7 +302,7 @@ void supervisor_retire_worker(struct supervisor *s)
     const struct supervisor_options *o = s->options;
     double grace_s = o->n_wrapper ? fmin(WRAPPED_GRACE_S, o->timeout_s) : FINISH_GRACE_S;
     int code = process_finish(&s->process, grace_s);
-    if (o->wrapper_judges && code != 0)
+    if (o->n_wrapper && code != 0)
         s->findings++;
     process_end_orphans();
 }
@@ -320,9 +338,8 @@ struct attempt {
 
 static bool send_task(struct supervisor *s, struct attempt *a)
 {
-    uint64_t nonce;
-    if (getrandom(&nonce, sizeof nonce, 0) != (ssize_t)sizeof nonce)
-        return false;
+    uint64_t nonce = 0;
+    bool ok = getrandom(&nonce, sizeof nonce, 0) == (ssize_t)sizeof nonce;
     snprintf(a->nonce, sizeof a->nonce, "%016" PRIx64, nonce);
     char seed[17];
     const char *skip[SKIP_MAX];
@@ -355,15 +372,16 @@ static bool send_task(struct supervisor *s, struct attempt *a)
     buf_init(&line, PROTOCOL_LINE_MAX);
     fields_write(&message_task_shape, &task, &line);
     buf_putc(&line, '\n');
-    bool ok = !line.failed && process_write(&s->process, line.data, line.len);
+    ok = ok && !line.failed && process_write(&s->process, line.data, line.len);
     buf_release(&line);
+    if (!ok)
+        set_failure(s, PROCESS_END, 0);
     return ok;
 }
 
-/* Reads records until the task is done; false with a message when the worker is gone. Signs of life
- * alone do not keep it alive forever. */
-static bool await_done(struct supervisor *s, struct attempt *a, struct buf *line, char *message,
-                       size_t size)
+/* Reads records until the task is done; false when the worker is gone. Signs of life alone do not
+ * keep it alive forever. */
+static bool await_done(struct supervisor *s, struct attempt *a, struct buf *line)
 {
     const double all_s = TASK_TIMEOUTS * s->options->timeout_s, deadline_s = clock_s() + all_s;
     const struct processor_time before = processor_time_of(s->process.pid);
@@ -371,15 +389,12 @@ static bool await_done(struct supervisor *s, struct attempt *a, struct buf *line
         struct message_phase p;
         struct fields_taken taken;
         struct field_fault fault;
-        if (!read_record(s, s->options->timeout_s, line, message, size))
+        if (!read_record(s, s->options->timeout_s, line))
             return false;
         if (!has_member(line, "/phase"))
             return true;
-        if (!fields_pick(&message_phase_shape, line->data, line->len, &p, &taken, &fault)) {
-            describe_nonsense(&fault, message, size);
-            kill_worker(s, NULL, 0);
-            return false;
-        }
+        if (!fields_pick(&message_phase_shape, line->data, line->len, &p, &taken, &fault))
+            return set_misfit(s, &fault);
         /* What the worker does next. */
         snprintf(a->phase, sizeof a->phase, "%.15s", p.phase);
         snprintf(a->provider, sizeof a->provider, "%.63s", p.provider ? p.provider : "");
@@ -387,7 +402,7 @@ static bool await_done(struct supervisor *s, struct attempt *a, struct buf *line
         free(taken.texts);
     }
     excuse_silence(before, processor_time_of(s->process.pid), all_s, s->excuse, sizeof s->excuse);
-    describe_failure(s, PROCESS_SILENCE, all_s, message, size);
+    set_failure(s, PROCESS_SILENCE, all_s);
     return false;
 }
 
@@ -427,24 +442,21 @@ static bool leave_out_providers(const struct supervisor *s, struct attempt *a)
 }
 
 /* "hung: ... (in phase verify, probe 'integers' on ...)" as the message of a wrong case. */
-static void set_died(const struct attempt *a, const char *message, struct case_result *out)
+static void set_died(const struct attempt *a, const char *fault, struct case_result *out)
 {
-    out->outcome = CASE_WRONG;
-    snprintf(out->message, sizeof out->message, "%.600s (%s %s%s%s)", message,
-             a->phase[0] ? "in phase" : "before its first phase", a->phase, a->on[0] ? ", " : "",
-             a->on);
-    if (strcmp(a->phase, MESSAGE_REFERENCE) != 0)
-        return;
-    out->outcome = CASE_ENVIRONMENT;
-    snprintf(out->message, sizeof out->message,
-             "the reference of op '%s' did not end: the kernel was not judged (%.600s)", a->on,
-             message);
+    bool reference = !strcmp(a->phase, MESSAGE_REFERENCE);
+    out->outcome = reference ? CASE_ENVIRONMENT : CASE_WRONG;
+    if (reference)
+        snprintf(out->message, sizeof out->message,
+                 "the reference of op '%s' did not end: the kernel was not judged (%.600s)", a->on,
+                 fault);
+    else
+        snprintf(out->message, sizeof out->message, "%.600s (%s %s%s%s)", fault,
+                 a->phase[0] ? "in phase" : "before its first phase", a->phase,
+                 a->on[0] ? ", " : "", a->on);
 }
 
 /* ---- its answer ---- */
-
-static const char *const outcomes[] = {"measured", "verified", "wrong", "unsupported",
-                                       "environment"}; /* enum case_outcome */
 
 /* Is the case measured or verified, and its kernel right? */
 static bool is_good(enum case_outcome outcome)
@@ -452,18 +464,13 @@ static bool is_good(enum case_outcome outcome)
     return outcome == CASE_MEASURED || outcome == CASE_VERIFIED;
 }
 
-/* Turns an answer, whose arms are the result's then, into a result; false, with a message, when it
- * is nonsense. */
-static bool read_answer(const struct case_task *task, struct message_answer *answer,
-                        struct case_result *out, char *message, size_t size)
+/* Turns an answer, whose arms are the result's then, into a result; false when it is nonsense. */
+static bool read_answer(struct supervisor *s, const struct case_task *task,
+                        struct message_answer *answer, struct case_result *out)
 {
-    const size_t n_outcomes = sizeof outcomes / sizeof outcomes[0];
-    size_t outcome = 0;
-    if (!answer->done || strcmp(answer->done, task->c->id) != 0) {
-        snprintf(message, size, "talked nonsense: it answered for case '%.160s'",
-                 answer->done ? answer->done : "");
-        return false;
-    }
+    bool fits = true;
+    if (strcmp(answer->done, task->c->id) != 0)
+        return set_nonsense(s, "it answered for case '%.160s'", answer->done);
     out->arms = answer->arms;
     out->n_arms = answer->n_arms;
     answer->arms = NULL;
@@ -471,12 +478,8 @@ static bool read_answer(const struct case_task *task, struct message_answer *ans
     out->has_blame = answer->has_blame;
     out->blame = answer->blame;
     answer->blame = (struct document_blame){.nodes = NULL};
-    while (outcome < n_outcomes &&
-           strcmp(outcomes[outcome], answer->outcome ? answer->outcome : "") != 0)
-        outcome++;
-    out->outcome = (enum case_outcome)outcome;
-    bool fits = outcome < n_outcomes;
-    if (fits && is_good(out->outcome)) {
+    out->outcome = (enum case_outcome)answer->outcome;
+    if (is_good(out->outcome)) {
         bool times = task->kind == TASK_MEASURE || task->kind == TASK_CALIBRATE;
         /* A timed candidate in front, verified if that was asked for. */
         const struct document_arm *first = out->arms;
@@ -491,18 +494,14 @@ static bool read_answer(const struct case_task *task, struct message_answer *ans
             out->d[i] = answer->log_ratio[i];
         }
     }
-    if (!fits) {
-        snprintf(message, size, "talked nonsense: its outcome does not fit its record");
-        return false;
-    }
+    if (!fits)
+        return set_nonsense(s, "its outcome does not fit its record");
     for (size_t i = 0; i < out->n_arms; i++) {
         const struct document_arm *arm = &out->arms[i];
-        if (!arm->has_timing || arm->timing.samples >= PROTOCOL_SAMPLES_MIN)
-            continue; /* a median can rest on these */
-        snprintf(message, size,
-                 "talked nonsense: it took %lld samples of '%.64s', at least %d count",
-                 (long long)arm->timing.samples, arm->provider, PROTOCOL_SAMPLES_MIN);
-        return false;
+        if (arm->has_timing && arm->timing.samples < PROTOCOL_SAMPLES_MIN) /* for a median */
+            return set_nonsense(s, "it took %lld samples of '%.64s', at least %d count",
+                                (long long)arm->timing.samples, arm->provider,
+                                PROTOCOL_SAMPLES_MIN);
     }
     snprintf(out->message, sizeof out->message, "%s", answer->message ? answer->message : "");
     out->fingerprints = message_fingerprints(answer->fingerprints, answer->n_fingerprints);
@@ -513,17 +512,18 @@ static bool read_answer(const struct case_task *task, struct message_answer *ans
 static bool read_done(struct supervisor *s, struct attempt *a, const struct buf *line,
                       struct case_result *out)
 {
-    char message[900] = "";
-    bool again = false;
+    bool again = false, good = true;
     struct message_answer answer;
     struct field_fault fault;
     struct fields_taken taken;
-    bool read = fields_pick(&message_answer_shape, line->data, line->len, &answer, &taken, &fault);
-    if (!read) {
-        describe_nonsense(&fault, message, sizeof message);
-    } else if (!answer.nonce || strcmp(answer.nonce, a->nonce) != 0) {
-        snprintf(message, sizeof message, "talked nonsense: it answered without the task's nonce");
-    } else if (answer.outcome && !strcmp(answer.outcome, "provider")) {
+    if (!fields_pick(&message_answer_shape, line->data, line->len, &answer, &taken, &fault)) {
+        set_misfit(s, &fault);
+        set_died(a, s->fault, out);
+        return false;
+    }
+    if (strcmp(answer.nonce, a->nonce) != 0) {
+        good = set_nonsense(s, "it answered without the task's nonce");
+    } else if (answer.outcome == CASE_PROVIDER) {
         /* The one that failed stands in front of what happened: "cublas: ...". */
         const char *what = answer.message ? answer.message : "";
         snprintf(a->provider, sizeof a->provider, "%.*s", (int)strcspn(what, ":"), what);
@@ -532,7 +532,7 @@ static bool read_done(struct supervisor *s, struct attempt *a, const struct buf 
         again = leave_out_providers(s, a);
         if (!again)
             set_died(a, "blamed a provider that it was not to use", out);
-    } else if (!read_answer(a->task, &answer, out, message, sizeof message)) {
+    } else if (!(good = read_answer(s, a->task, &answer, out))) {
         case_result_release(out);
     } else {
         if (answer.spoiled == YES)
@@ -540,35 +540,28 @@ static bool read_done(struct supervisor *s, struct attempt *a, const struct buf 
         out->texts = taken.texts;
         taken.texts = NULL;
     }
-    if (message[0]) { /* a worker that talked nonsense is not heard any more */
-        kill_worker(s, NULL, 0);
-        set_died(a, message, out);
-    }
-    if (read) {
-        fields_release(&message_answer_shape, &answer);
-        free(taken.texts);
-    }
+    if (!good)
+        set_died(a, s->fault, out);
+    fields_release(&message_answer_shape, &answer);
+    free(taken.texts);
     return again;
 }
 
 /* Gives the task to the worker at hand; true: it is to be tried again without a provider. */
 static bool attempt_task(struct supervisor *s, struct attempt *a, struct case_result *out)
 {
-    char message[900] = "";
     struct buf line;
     bool again = false;
     buf_init(&line, PROTOCOL_LINE_MAX + 1);
     a->phase[0] = a->provider[0] = a->on[0] = '\0';
     s->excuse[0] = '\0';
-    if (send_task(s, a) && await_done(s, a, &line, message, sizeof message)) {
+    if (send_task(s, a) && await_done(s, a, &line)) {
         again = read_done(s, a, &line, out);
     } else {
-        if (!message[0])
-            describe_failure(s, PROCESS_END, 0, message, sizeof message);
-        utf8_print(a->blamed, sizeof a->blamed, "%.390s", message);
+        utf8_print(a->blamed, sizeof a->blamed, "%.390s", s->fault);
         again = !s->excuse[0] && !interrupt_signal() && leave_out_providers(s, a);
         if (!again)
-            set_died(a, message, out);
+            set_died(a, s->fault, out);
         if (s->excuse[0])
             out->outcome = CASE_ENVIRONMENT;
     }

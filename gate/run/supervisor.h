@@ -28,21 +28,12 @@ struct supervisor_options {
     const char *const
         *wrapper;        /* program and arguments that the worker is started by; NULL: none */
     unsigned n_wrapper;  /* at most SUPERVISOR_WRAPPER_MAX */
-    bool wrapper_judges; /* a worker that does not end with 0 under it has findings */
     const char *device;  /* "host" or "cuda:N" */
     const char *library; /* the candidate; NULL: the worker measures the ceilings alone */
     const char *const *providers;
     unsigned n_providers;
     double timeout_s; /* longest silence of a worker before it is killed */
     bool untimed;     /* nothing is to be timed */
-};
-
-enum case_outcome {
-    CASE_MEASURED,
-    CASE_VERIFIED, /* right, and no time was asked for */
-    CASE_WRONG,
-    CASE_UNSUPPORTED,
-    CASE_ENVIRONMENT,
 };
 
 /* What a worker is to do with a case. */
@@ -85,7 +76,11 @@ enum gate_status supervisor_start(const struct supervisor_options *options, stru
                                   struct gate_error *err);
 void supervisor_stop(struct supervisor *s); /* NULL is fine */
 
-/* The process of a worker, which nobody supervises. */
+/* What a worker measures that does nothing else (PROTOCOL.md). */
+enum gate_status supervisor_ceilings(const struct supervisor_options *options,
+                                     struct document_ceilings *out, struct gate_error *err);
+
+/* The process of a worker (target.c). */
 enum gate_status worker_start(const struct supervisor_options *o, const char *const *baselines,
                               unsigned n_baselines, bool with_providers, struct process *out,
                               struct gate_error *err);
@@ -117,7 +112,7 @@ enum gate_status supervisor_run_case(struct supervisor *s, const struct case_tas
 /* Ends the worker, so that the next case gets a fresh process. */
 void supervisor_retire_worker(struct supervisor *s);
 
-/* Workers that were retired so far and did not end with 0, where the wrapper judges. */
+/* Workers that were retired so far and did not end with 0 under a wrapper. */
 unsigned supervisor_findings(const struct supervisor *s);
 
 /* ---- starved.c: did a silent worker hang, or did it get no processor, or was it stopped? ----

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/run/target.h"
 
+#include <errno.h>
 #include <glob.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "gate/cases/op_file.h"
 
 #define DEFAULT_TIMEOUT_S 60.0
 
@@ -20,12 +23,12 @@ bool target_has_gpu(void)
     return any || !access("/dev/dxg", F_OK);
 }
 
-enum gate_status target_resolve(const struct target_choice *choice, struct target *t,
-                                struct gate_error *err)
+enum gate_status target_resolve(const struct supervisor_options *choice, bool vendors,
+                                struct target *t, struct gate_error *err)
 {
     /* The vendor's libraries that are shipped; each says itself when what it opens is not there. */
-    static const char *const vendors[] = {"libcublas_provider.so", "libcublaslt_provider.so",
-                                          "libeager_provider.so", "libcudnn_provider.so"};
+    static const char *const files[] = {"libcublas_provider.so", "libcublaslt_provider.so",
+                                        "libeager_provider.so", "libcudnn_provider.so"};
     bool any = !choice->device || !strcmp(choice->device, "auto");
     bool host = any ? !target_has_gpu() : !strcmp(choice->device, "host");
     unsigned n = 0;
@@ -39,29 +42,77 @@ enum gate_status target_resolve(const struct target_choice *choice, struct targe
     for (; n < choice->n_providers; n++)
         t->providers[n] = choice->providers[n];
     const char *slash = strrchr(t->library, '/'), *candidate = slash ? slash + 1 : t->library;
-    bool beside = !choice->n_providers && !choice->without_vendors && !host;
-    for (unsigned i = 0; beside && i < sizeof vendors / sizeof vendors[0]; i++) {
-        if (!strcmp(vendors[i], candidate))
+    vendors &= !choice->n_providers && !host;
+    for (unsigned i = 0; vendors && i < sizeof files / sizeof *files; i++) {
+        if (!strcmp(files[i], candidate))
             continue;
-        TRY(paths_library(vendors[i], t->provider_paths[n], err));
+        TRY(paths_library(files[i], t->provider_paths[n], err));
         t->providers[n] = t->provider_paths[n];
         n++;
     }
-    t->options = (struct supervisor_options){
-        .worker = choice->worker,
-        .wrapper = choice->wrapper,
-        .n_wrapper = choice->n_wrapper,
-        .wrapper_judges = choice->n_wrapper > 0,
-        .device = t->device,
-        .library = t->library,
-        .providers = t->providers,
-        .n_providers = n,
-        .untimed = choice->untimed,
-        .timeout_s = choice->timeout_s > 0 ? choice->timeout_s : DEFAULT_TIMEOUT_S};
+    t->options = *choice;
+    t->options.device = t->device;
+    t->options.library = t->library;
+    t->options.providers = t->providers;
+    t->options.n_providers = n;
+    if (!(choice->timeout_s > 0))
+        t->options.timeout_s = DEFAULT_TIMEOUT_S;
     return GATE_OK;
 }
 
-/* ---- the command ---- */
+/* ---- the command of a worker ---- */
+
+struct words {
+    char *list[9 + SUPERVISOR_WRAPPER_MAX + 2 * (ARMS_MAX + PROTOCOL_BASELINES_MAX + OPS_OWN_MAX)];
+    unsigned n;
+};
+
+static void add_word(struct words *w, const char *word)
+{
+    w->list[w->n++] = (char *)(uintptr_t)word;
+}
+
+static void add_option(struct words *w, const char *name, const char *value)
+{
+    add_word(w, name);
+    add_word(w, value);
+}
+
+enum gate_status worker_start(const struct supervisor_options *o, const char *const *baselines,
+                              unsigned n_baselines, bool with_providers, struct process *out,
+                              struct gate_error *err)
+{
+    char found[PATHS_MAX], program[PATHS_MAX] = "";
+    struct words w = {.n = 0};
+    if (o->worker && strchr(o->worker, '/') && access(o->worker, X_OK))
+        return gate_fail(err, GATE_IO, "cannot run worker '%s': %s", o->worker, strerror(errno));
+    if (o->worker && !strchr(o->worker, '/') && toolkit_find(o->worker, NULL, found, NULL))
+        return gate_fail(err, GATE_IO, "cannot run worker '%s': it is not on PATH", o->worker);
+    if (!o->worker && readlink("/proc/self/exe", program, sizeof program - 1) < 0)
+        return gate_fail(err, GATE_INTERNAL, "cannot find this program");
+    for (unsigned i = 0; i < o->n_wrapper && i < SUPERVISOR_WRAPPER_MAX; i++)
+        add_word(&w, o->wrapper[i]);
+    add_word(&w, o->worker ? o->worker : program);
+    if (!o->worker)
+        add_word(&w, "worker");
+    add_option(&w, "--device", o->device);
+    if (o->library)
+        add_option(&w, "--library", o->library);
+    else
+        add_word(&w, "--ceilings");
+    for (unsigned i = 0; i < n_baselines; i++)
+        add_option(&w, "--baseline", baselines[i]);
+    for (unsigned i = 0; i < o->n_providers && i < ARMS_MAX - 1 && with_providers; i++)
+        add_option(&w, "--provider", o->providers[i]);
+    if (o->untimed)
+        add_word(&w, "--untimed");
+    for (size_t i = 0; o->library && own_op_at(i); i++)
+        add_option(&w, "--op", own_op_at(i)->path);
+    add_word(&w, NULL);
+    return process_start_scrubbed(out, w.list, err);
+}
+
+/* ---- the command that looks at a case again ---- */
 
 /* What no shell takes for more than itself. */
 static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+:";

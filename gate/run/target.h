@@ -18,27 +18,14 @@ struct target {
     struct supervisor_options options; /* points into this struct */
 };
 
-/* What the user said; NULL and 0 where he said nothing. */
-struct target_choice {
-    const char *device; /* "auto", "host", "cuda:N" */
-    const char *library;
-    const char *const *providers;
-    size_t n_providers;
-    bool without_vendors; /* whose libraries are providers on a GPU where no other is named */
-    const char *worker;
-    const char *const *wrapper; /* words of a command that starts the worker */
-    unsigned n_wrapper;
-    double timeout_s;
-    bool untimed; /* nothing is to be timed */
-};
-
 /*
- * Fills *t: the device ("auto" is cuda:0 where the system has a GPU node, else the host, which is
- * said on standard error), our own library for it, and the vendor's as a provider. *t must not
- * be moved afterwards.
+ * Fills *t from what the user said, where NULL and 0 are what he said nothing of: the device
+ * ("auto" is cuda:0 where the system has a GPU node, else the host, which is said on standard
+ * error), our own library for it, and, with `vendors`, theirs as providers on a GPU where no other
+ * is named. *t must not be moved afterwards.
  */
-enum gate_status target_resolve(const struct target_choice *choice, struct target *t,
-                                struct gate_error *err);
+enum gate_status target_resolve(const struct supervisor_options *choice, bool vendors,
+                                struct target *t, struct gate_error *err);
 
 /* Is a GPU on this machine, by its device nodes? It is not opened. */
 bool target_has_gpu(void);

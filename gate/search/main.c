@@ -338,7 +338,7 @@ static int search(struct command_call *call, struct gate_error *err)
     int code = check(r, &call->seen);
     if (code)
         return code;
-    TRY(target_resolve(&r->run.target, &target, err));
+    TRY(target_resolve(&r->run.target, false, &target, err));
     for (size_t i = 0; i < r->parameters.n; i++)
         TRY(add_parameter(&h, r->parameters.text[i], err));
     r->run.target.device = target.device;

@@ -119,21 +119,6 @@ enum gate_status audit_arms(const struct audit *a, struct gate_error *err)
 
 /* ---- writes elsewhere ---- */
 
-/* As they were timed, by recordings and one by one. */
-static enum gate_status launch_copies(struct session *s, unsigned arm, struct gate_error *err)
-{
-    struct series *x = &s->series[arm];
-    struct device_time unused;
-    double ns;
-    TRY(session_load_anew(s, err));
-    s->at = arm;
-    for (unsigned copy = 0; copy < x->n_copies; copy++) {
-        TRY(device_replay_run(s->device, x->replay[copy], &unused, err));
-        TRY(device_single_run(s->device, arm_launch, &x->launch[copy], 0, &ns, err));
-    }
-    return GATE_OK;
-}
-
 enum gate_status audit_memory(struct session *s, struct gate_error *err)
 {
     char seen[200], again[200] = "";
@@ -141,7 +126,15 @@ enum gate_status audit_memory(struct session *s, struct gate_error *err)
     if (!seen[0])
         return GATE_OK;
     for (unsigned i = 0; i < s->n_arms && !again[0]; i++) {
-        TRY(launch_copies(s, i, err));
+        struct series *x = &s->series[i];
+        struct device_time unused;
+        double ns;
+        TRY(session_load_anew(s, err));
+        s->at = i;
+        for (unsigned copy = 0; copy < x->n_copies; copy++) { /* as it was timed, in both ways */
+            TRY(device_replay_run(s->device, x->replay[copy], &unused, err));
+            TRY(device_single_run(s->device, arm_launch, &x->launch[copy], 0, &ns, err));
+        }
         TRY(session_check_kept(s, again, sizeof again, err));
     }
     if (!again[0])

@@ -75,7 +75,7 @@ enum gate_status audit_idleness(const struct audit *a, unsigned copy, struct gat
  * baseline is timed in pairs: each set once with the inputs of another one and its outputs
  * destroyed, whose results are then checked as a whole; and, when the timed recording has run, each
  * set once more on what it holds. The baseline does the same in turn: what caches make of it is in
- * both. It is compared at the resolution of the gate, over processes, by run_ask_more().
+ * both. It is compared at the resolution of the gate, over processes, by run_decide().
  *
  * Fills ratio_fresh of the baseline, where the candidate was faster in this process and its
  * verified outputs are known. GATE_WRONG: what it wrote is not right.

@@ -16,22 +16,6 @@
 static const char *const names[CEILINGS] = {"read",         "copy",         "fp16 product",
                                             "bf16 product", "TF32 product", "fp32 arithmetic"};
 
-/* Of the data sheet, in bytes or FLOP a second; 0: not known. */
-static double datasheet(const struct device_peaks *peaks, enum device_ceiling which)
-{
-    switch (which) {
-    case CEILING_READ:
-    case CEILING_COPY:
-        return peaks->bytes_per_s;
-    case CEILING_TF32:
-        return peaks->tf32_flops;
-    case CEILING_FP32:
-        return peaks->fp32_flops;
-    default:
-        return peaks->fp16_flops;
-    }
-}
-
 static enum gate_status run(struct device *d, enum device_ceiling which, unsigned rounds,
                             struct device_ceiling_run *out, struct gate_error *err)
 {
@@ -47,7 +31,10 @@ static enum gate_status measure(struct device *d, enum device_ceiling which, dou
                                 struct gate_error *err)
 {
     struct device_ceiling_run r = {.work = 0};
-    double rates[SAMPLES], worked_ns = 0, most = datasheet(&device_info(d)->peaks, which);
+    const struct device_peaks *p = &device_info(d)->peaks;
+    const double datasheet[CEILINGS] = {p->bytes_per_s, p->bytes_per_s, p->fp16_flops,
+                                        p->fp16_flops,  p->tf32_flops,  p->fp32_flops};
+    double rates[SAMPLES], worked_ns = 0, most = datasheet[which]; /* 0: not known */
     unsigned rounds = 1;
     for (unsigned i = 0; worked_ns < WARM_NS && i < WARM_RUNS_MAX; i++) {
         TRY(run(d, which, rounds, &r, err));

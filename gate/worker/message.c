@@ -8,14 +8,18 @@
 
 #define MESSAGE_MAX 4000 /* characters: what is longer than its reader's room is cut there */
 
-static const char *const refusals[] = {"environment", "busy", "usage", "io", "wrong", NULL};
+static const char *const refusals[] = {"busy", "environment", "usage", "io", "wrong", NULL};
+const enum gate_status message_refusal_status[] = {GATE_ENVIRONMENT, GATE_ENVIRONMENT, GATE_USAGE,
+                                                   GATE_IO, GATE_WRONG};
 static const char *const protocols[] = {MESSAGE_HELLO, NULL};
 const char *const message_tasks[] = {"serve",   "verify",     "measure", "calibrate",
                                      "profile", "transplant", NULL};
+const char *const message_outcomes[] = {"measured",    "verified", "wrong", "unsupported",
+                                        "environment", "provider", NULL};
 
 #define OF message_refusal
 static const struct field refusal_fields[] = {
-    CHOICE(refuse, REQUIRED, refusals),
+    WORD(refuse, REQUIRED, refusals),
     TEXT(message, 0, MESSAGE_MAX),
 };
 const struct shape message_refusal_shape = SHAPE_OF(refusal);
@@ -77,9 +81,9 @@ const struct shape message_phase_shape = SHAPE_OF(phase);
 
 #define OF message_answer
 static const struct field answer_fields[] = {
-    TEXT(done, 0, MESSAGE_MAX),
-    TEXT(nonce, 0, MESSAGE_MAX),
-    TEXT(outcome, 0, MESSAGE_MAX),
+    WORD(outcome, REQUIRED, message_outcomes),
+    TEXT(done, REQUIRED, MESSAGE_MAX),
+    TEXT(nonce, REQUIRED, MESSAGE_MAX),
     TEXT(message, 0, MESSAGE_MAX),
     YES_NO(spoiled),
     NUMBERS(log_ratio, 0, PROTOCOL_SHARES_MAX),
@@ -140,12 +144,10 @@ void send_phase(FILE *out, const char *phase, const char *provider, const char *
     write_phase(out, phase, provider, on);
 }
 
-void send_phase_aside(FILE *out, const char *phase, const char *on)
+void send_phase_aside(FILE *out, const char *reference)
 {
-    write_phase(out, phase, "", on);
-}
-
-void send_phase_again(FILE *out)
-{
-    write_phase(out, last_phase.phase, last_phase.provider, last_phase.on);
+    if (reference)
+        write_phase(out, MESSAGE_REFERENCE, "", reference);
+    else
+        write_phase(out, last_phase.phase, last_phase.provider, last_phase.on);
 }

@@ -25,8 +25,13 @@
 #define MESSAGE_HELLO "gate-worker/2"
 
 /* The worker's first message: one of the two. */
+enum refusal { REFUSAL_BUSY, REFUSAL_ENVIRONMENT, REFUSAL_USAGE, REFUSAL_IO, REFUSAL_WRONG };
+
+extern const enum gate_status message_refusal_status[];
+
 struct message_refusal {
-    const char *refuse, *message; /* refuse: "environment", "busy", "usage", "io" or "wrong" */
+    int refuse; /* enum refusal */
+    const char *message;
 };
 
 struct message_greeting {
@@ -83,9 +88,22 @@ struct message_phase {
     const char *phase, *provider, *on;
 };
 
+/* What came of a case; message_outcomes has the names. */
+enum case_outcome {
+    CASE_MEASURED,
+    CASE_VERIFIED, /* right, and no time was asked for */
+    CASE_WRONG,
+    CASE_UNSUPPORTED,
+    CASE_ENVIRONMENT,
+    CASE_PROVIDER, /* another arm broke the device: the task is given again, without it */
+};
+
+extern const char *const message_outcomes[];
+
 /* What came of a task. */
 struct message_answer {
-    const char *done, *nonce, *outcome, *message;
+    int outcome; /* enum case_outcome */
+    const char *done, *nonce, *message;
     enum yes_no spoiled;
     double *log_ratio;
     size_t n_log_ratio;
@@ -121,8 +139,7 @@ void send_phase(FILE *out, const char *phase, const char *provider, const char *
  * kernel is at work. */
 #define MESSAGE_REFERENCE "reference"
 
-/* Says that something else goes on meanwhile, and that it is over. */
-void send_phase_aside(FILE *out, const char *phase, const char *on);
-void send_phase_again(FILE *out);
+/* Says that this goes on meanwhile; NULL: that it is over. */
+void send_phase_aside(FILE *out, const char *reference);
 
 #endif

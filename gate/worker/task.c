@@ -48,9 +48,9 @@ static void choose_arms(struct worker *w, struct task *t)
     for (unsigned i = 0; i < w->n_libraries && t->n_arms < ARMS_MAX; i++) {
         const struct library *lib = &w->libraries[i];
         const enum document_role role = w->roles[i];
-        if (role == ROLE_BASELINE
-                ? strcmp(lib->sha256, baseline) != 0 || is_skipped(t, "baseline")
-                : role == ROLE_PROVIDER && (!t->providers || is_skipped(t, lib->table->provider)))
+        if (role == ROLE_BASELINE ? strcmp(lib->sha256, baseline) != 0 || is_skipped(t, "baseline")
+                                  : role == ROLE_PROVIDER && (t->message->providers == NO ||
+                                                              is_skipped(t, lib->table->provider)))
             continue;
         const struct kg_kernel *k = library_choose(lib, &t->c.problem, where, NULL);
         if (!k && role == ROLE_CANDIDATE)
@@ -111,7 +111,7 @@ static enum gate_status prepare_arm(struct worker *w, struct task *t, unsigned i
 static enum gate_status prepare_arms(struct worker *w, struct task *t, struct gate_error *err)
 {
     bool paired = is_paired(t);
-    unsigned first = paired && t->swap, other = paired && !t->swap;
+    unsigned first = paired && t->message->swap == YES, other = paired && !first;
     TRY(prepare_arm(w, t, first, t->arms[first].kernel, err));
     if (paired) {
         TRY(prepare_arm(w, t, other, t->arms[other].kernel, err));
@@ -130,7 +130,8 @@ static enum gate_status verify_task(struct worker *w, struct task *t, struct gat
     uint64_t workspace = 0;
     TRY(prepare_arms(w, t, err));
     if (!t->verify) {
-        t->arms[0].verification.fingerprints = t->fingerprints;
+        t->arms[0].verification.fingerprints =
+            message_fingerprints(t->message->fingerprints, t->message->n_fingerprints);
         return GATE_OK;
     }
     for (unsigned i = 0; i < t->n_arms; i++)
@@ -164,8 +165,8 @@ static enum gate_status measure_task(struct worker *w, struct task *t, struct ga
         .budget_ns = t->budget_ns,
         .single_budget_ns =
             t->first ? fmax(SINGLE_BUDGET_SHARE * t->budget_ns, SINGLE_BUDGET_LEAST_NS) : 0,
-        .swap = t->swap,
-        .input_sets = t->input_sets,
+        .swap = t->message->swap == YES,
+        .input_sets = t->message->input_sets > 0 ? (unsigned)t->message->input_sets : 0,
         .sensors = t->first};
     struct timed_check look = {w->device, &t->c, &t->reference, 0}; /* verify_arms() ends with 0 */
     send_phase(w->out, "measure", "", "");
@@ -224,18 +225,12 @@ static enum gate_status profile_task(struct worker *w, struct task *t, struct ga
 
 /* ---- what came of it ---- */
 
-struct outcome {
-    const char *name;
-    char message[900];
-    bool spoiled;
-};
-
-static struct outcome failed(const struct task *t, const struct gate_error *err)
+static enum case_outcome fail(struct task *t, const struct gate_error *err)
 {
-    struct outcome o = {.name = "environment", .spoiled = true};
+    t->spoiled = true;
     if (err->status != GATE_WRONG) {
-        utf8_print(o.message, sizeof o.message, "%.690s", err->message);
-        return o;
+        utf8_print(t->said, sizeof t->said, "%.690s", err->message);
+        return CASE_ENVIRONMENT;
     }
     /* It is put down to the first arm with a message; to the candidate when there is none. */
     const struct arm *arm = &t->arms[0];
@@ -246,34 +241,30 @@ static struct outcome failed(const struct task *t, const struct gate_error *err)
     bool candidate = arm->role == ROLE_CANDIDATE || t->kind == TASK_CALIBRATE;
     /* What was said of the arm tells where, if it is of this fault. */
     const char *said = arm->verification.message;
-    o.name = candidate ? "wrong" : "provider";
-    utf8_print(o.message, sizeof o.message, "%s%s%.800s", candidate ? "" : arm_label(arm),
+    utf8_print(t->said, sizeof t->said, "%s%s%.800s", candidate ? "" : arm_label(arm),
                candidate ? "" : ": ", strstr(said, err->message) ? said : err->message);
-    return o;
+    return candidate ? CASE_WRONG : CASE_PROVIDER;
 }
 
-static struct outcome run(struct worker *w, struct task *t)
+static enum case_outcome run(struct worker *w, struct task *t)
 {
     bool times = t->kind == TASK_MEASURE || t->kind == TASK_CALIBRATE;
-    struct outcome o = {.name = times ? "measured" : "verified"};
     struct gate_error err = {0};
     enum gate_status status = surroundings_read(w->device, &t->before, &err);
     choose_arms(w, t);
     if (!t->n_arms) {
-        o.name = "unsupported";
-        snprintf(o.message, sizeof o.message, "'%s' offers no kernel for this problem",
+        snprintf(t->said, sizeof t->said, "'%s' offers no kernel for this problem",
                  w->libraries[0].table->provider);
-        return o;
+        return CASE_UNSUPPORTED;
     }
     if (!status && t->kind == TASK_SERVE)
-        return o;
+        return CASE_VERIFIED;
     if (!status)
         status = verify_task(w, t, &err);
     if (!status && !t->arms[0].verification.ok) {
-        o.name = "wrong";
-        o.spoiled = true; /* the kernel may have done anything to the process */
-        snprintf(o.message, sizeof o.message, "%s", t->arms[0].verification.message);
-        return o;
+        t->spoiled = true; /* the kernel may have done anything to the process */
+        snprintf(t->said, sizeof t->said, "%s", t->arms[0].verification.message);
+        return CASE_WRONG;
     }
     if (!status && times)
         status = measure_task(w, t, &err);
@@ -281,10 +272,10 @@ static struct outcome run(struct worker *w, struct task *t)
         status = profile_task(w, t, &err);
     if (!status && t->kind == TASK_TRANSPLANT)
         status = transplant_task(w, t, &err);
-    return status ? failed(t, &err) : o;
+    return status ? fail(t, &err) : times ? CASE_MEASURED : CASE_VERIFIED;
 }
 
-static void send_answer(const struct worker *w, const struct task *t, const struct outcome *outcome)
+static void send_answer(const struct worker *w, const struct task *t, enum case_outcome outcome)
 {
     struct message_fingerprints texts;
     struct document_arm arms[ARMS_MAX];
@@ -292,9 +283,9 @@ static void send_answer(const struct worker *w, const struct task *t, const stru
     struct message_answer answer = {
         .done = t->c.id,
         .nonce = t->message->nonce ? t->message->nonce : "",
-        .outcome = outcome->name,
-        .message = outcome->message,
-        .spoiled = outcome->spoiled ? YES : NO,
+        .outcome = (int)outcome,
+        .message = t->said,
+        .spoiled = t->spoiled ? YES : NO,
         .fingerprints = texts.texts,
         .arms = arms,
         .n_arms = t->n_arms,
@@ -304,11 +295,11 @@ static void send_answer(const struct worker *w, const struct task *t, const stru
             message_put_fingerprints(&t->arms[0].verification.fingerprints, &texts);
     if (!answer.n_fingerprints)
         answer.fingerprints = NULL;
-    if (t->kind == TASK_CALIBRATE && !strcmp(outcome->name, "measured")) {
+    if (t->kind == TASK_CALIBRATE && outcome == CASE_MEASURED) {
         answer.log_ratio = (double *)(uintptr_t)t->d;
         answer.n_log_ratio = t->message->n_shares;
     }
-    if (t->found && !strcmp(outcome->name, "verified")) {
+    if (t->found && outcome == CASE_VERIFIED) {
         answer.has_blame = true;
         answer.blame = t->found->document;
     }
@@ -328,11 +319,7 @@ enum gate_status task_read(const struct message_task *m, struct task *t, struct 
                        .budget_ns = (isnan(m->budget_ms) ? BUDGET_MS : m->budget_ms) * 1e6,
                        .kind = kind,
                        .verify = kind == TASK_VERIFY || (times && m->verify != NO),
-                       .first = m->first == UNKNOWN ? m->verify != NO : m->first == YES,
-                       .providers = m->providers != NO,
-                       .swap = m->swap == YES,
-                       .input_sets = m->input_sets > 0 ? (unsigned)m->input_sets : 0,
-                       .fingerprints = message_fingerprints(m->fingerprints, m->n_fingerprints)};
+                       .first = m->first == UNKNOWN ? m->verify != NO : m->first == YES};
     if (!verify_tier_parse(m->tier ? m->tier : "commit", &t->tier))
         return gate_fail(err, GATE_USAGE, "this worker does not know the tier of the task");
     sscanf(m->seed, "%" SCNx64, &t->seed);
@@ -343,8 +330,7 @@ enum gate_status task_read(const struct message_task *m, struct task *t, struct 
 
 void task_run(struct worker *w, struct task *t)
 {
-    struct outcome outcome = run(w, t);
-    send_answer(w, t, &outcome);
+    send_answer(w, t, run(w, t));
     for (unsigned i = 0; i < t->n_arms; i++)
         free(t->arms[i].samples_ns);
     plan_release_all();

@@ -24,15 +24,13 @@
 #define CONTROL_RUNS 12
 #define CONTROL_RUNS_ON_HOST 4
 
-static enum gate_status refuse(struct worker *w, const struct gate_error *err)
+static void refuse(struct worker *w, const struct gate_error *err)
 {
-    const char *name = err->status == GATE_ENVIRONMENT ? err->busy ? "busy" : "environment"
-                       : err->status == GATE_USAGE     ? "usage"
-                       : err->status == GATE_IO        ? "io"
-                                                       : "wrong";
+    int refuse = err->busy ? REFUSAL_BUSY : REFUSAL_ENVIRONMENT;
+    while (refuse < REFUSAL_WRONG && message_refusal_status[refuse] != err->status)
+        refuse++;
     send_message(w->out, &message_refusal_shape,
-                 &(struct message_refusal){.refuse = name, .message = err->message});
-    return err->status;
+                 &(struct message_refusal){.refuse = refuse, .message = err->message});
 }
 
 static void add_absent(struct worker *w, const char *provider, const char *reason)
@@ -237,50 +235,17 @@ static enum gate_status parse_options(int argc, char **argv, struct worker_optio
     return GATE_OK;
 }
 
-static enum gate_status open_libraries(struct worker *w, const struct worker_options *o,
-                                       struct gate_error *err)
-{
-    TRY(open_candidate(w, o->library, o->n_baselines > 0, err));
-    for (unsigned i = 0; i < o->n_baselines; i++)
-        TRY(open_baseline(w, o->baselines[i], err));
-    for (unsigned i = 0; i < o->n_providers; i++)
-        TRY(open_provider(w, o->providers[i], err));
-    return o->untimed ? GATE_OK : run_control(w, err);
-}
-
-/* Opens the libraries and runs what it is asked to. */
-static enum gate_status work(struct worker *w, const struct worker_options *o,
-                             struct gate_error *err)
-{
-    if (o->ceilings) { /* no kernel library is loaded, so that only the gate's own kernels run */
-        struct message_ceilings message = {.ceilings = {.message = NULL}};
-        if (ceilings_measure(w->device, &message.ceilings, err))
-            return refuse(w, err);
-        send_message(w->out, &message_ceilings_shape, &message);
-        return GATE_OK;
-    }
-    if (open_libraries(w, o, err))
-        return refuse(w, err);
-    send_greeting(w);
-    enum gate_status status = serve(w, err);
-    if (status)
-        fprintf(stderr, "gate worker: %s\n", err->message);
-    return status;
-}
-
 static void notice_slow(void *context, const struct own_op *own, bool done)
 {
     const struct worker *w = context;
-    if (done)
-        send_phase_again(w->out);
-    else
-        send_phase_aside(w->out, MESSAGE_REFERENCE, own->op.name);
+    send_phase_aside(w->out, done ? NULL : own->op.name);
 }
 
-/* Before there is any library to blame for the clock (later on it is taken for the deed of one:
- * session.c), and any device, which the process that is forked for a reference does not share. */
-static enum gate_status prepare(struct worker *w, const struct worker_options *o,
-                                struct gate_error *err)
+/* Opens all that is asked for, and answers. The clock is looked at before there is any library to
+ * blame for it (later on it is taken for the deed of one: session.c), and references are started
+ * before there is a device, which the process that is forked for one does not share. */
+static enum gate_status start(struct worker *w, const struct worker_options *o,
+                              struct gate_error *err)
 {
     if (!clock_is_true())
         return gate_fail(err, GATE_ENVIRONMENT,
@@ -290,7 +255,21 @@ static enum gate_status prepare(struct worker *w, const struct worker_options *o
         TRY(own_op_use(o->ops[i], err));
     for (size_t i = 0; own_op_at(i); i++)
         TRY(own_reference_start(own_op_at(i), notice_slow, w, err));
-    return device_open(o->device, &w->device, err);
+    TRY(device_open(o->device, &w->device, err));
+    if (o->ceilings) { /* no kernel library is loaded, so that only the gate's own kernels run */
+        struct message_ceilings message = {.ceilings = {.message = NULL}};
+        TRY(ceilings_measure(w->device, &message.ceilings, err));
+        send_message(w->out, &message_ceilings_shape, &message);
+        return GATE_OK;
+    }
+    TRY(open_candidate(w, o->library, o->n_baselines > 0, err));
+    for (unsigned i = 0; i < o->n_baselines; i++)
+        TRY(open_baseline(w, o->baselines[i], err));
+    for (unsigned i = 0; i < o->n_providers; i++)
+        TRY(open_provider(w, o->providers[i], err));
+    TRY(o->untimed ? GATE_OK : run_control(w, err));
+    send_greeting(w);
+    return GATE_OK;
 }
 
 /* Kernel libraries may print: what they write to standard output goes to standard error, and the
@@ -306,11 +285,11 @@ int cmd_worker(int argc, char **argv)
     if (!w.out)
         return GATE_IO;
     if (!status)
-        status = prepare(&w, &o, &err);
+        status = start(&w, &o, &err);
     if (status)
         refuse(&w, &err);
-    else
-        status = work(&w, &o, &err);
+    else if (!o.ceilings && (status = serve(&w, &err)))
+        fprintf(stderr, "gate worker: %s\n", err.message);
     for (unsigned i = 0; i < w.n_libraries; i++) {
         library_close(&w.libraries[i]);
         library_close(&w.second_copies[i]);

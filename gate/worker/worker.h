@@ -43,12 +43,10 @@ struct task {
     uint64_t seed;
     double budget_ns;
     enum task_kind kind;
-    bool verify, first, providers, swap;
-    unsigned input_sets; /* that another process rotated over; 0: none did */
+    bool verify, first;
     enum verify_tier tier;
     const struct message_task *message;
-    double d[PROTOCOL_SHARES_MAX];    /* calibration: of each of the message's shares */
-    struct fingerprints fingerprints; /* of the candidate, when another process verified it */
+    double d[PROTOCOL_SHARES_MAX]; /* calibration: of each of the message's shares */
     struct arm arms[ARMS_MAX];
     unsigned n_arms;
     struct surroundings before; /* anything was asked of a library */
@@ -56,6 +54,8 @@ struct task {
     struct operands operands;
     struct reference reference;
     struct transplant *found; /* by the transplant; NULL: nothing */
+    char said[900];           /* the message of its answer */
+    bool spoiled;
 };
 
 /* GATE_USAGE: none that this worker knows. */

@@ -67,7 +67,7 @@ class Ceilings(FakeRuns):
         self.accept()
         document, _ = self.run_reports(ceilings="die")
         self.assertEqual(document["verdict"], "pass")
-        self.assertRegex(document["ceilings"]["message"], "^its worker failed; .*last words")
+        self.assertRegex(document["ceilings"]["message"], "^the worker died: .*last words")
 
     def test_it_is_left_out_where_it_is_not_wanted_or_nothing_was_timed(self):
         self.accept()
