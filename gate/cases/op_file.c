@@ -12,7 +12,6 @@
 #include "gate/base/file.h"
 #include "gate/document/document.h"
 #include "gate/document/fields_table.h"
-#include "gate/library/needs.h"
 #include "gate/library/piece.h"
 #include "kernels/ops/dtype.h"
 #include "kernels/ops/storage.h"

@@ -7,7 +7,7 @@
 
 #include "gate/base/buf.h"
 #include "gate/diff/listing.h"
-#include "gate/library/resources.h"
+#include "gate/library/machine_code.h"
 #include "gate/report/report.h"
 
 enum diff_change { DIFF_SAME, DIFF_CHANGED, DIFF_ADDED, DIFF_REMOVED, DIFF_CHANGES };

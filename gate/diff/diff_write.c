@@ -10,7 +10,7 @@
 #include "gate/base/json.h"
 #include "gate/base/term.h"
 #include "gate/base/utf8.h"
-#include "gate/library/opcode.h"
+#include "gate/library/machine_code.h"
 #include "gate/report/report_run.h"
 
 #define NAME_MAX_BYTES ((size_t)1 << 20)

@@ -14,7 +14,7 @@
 #include "gate/base/file.h"
 #include "gate/base/process.h"
 #include "gate/base/paths.h"
-#include "gate/library/opcode.h"
+#include "gate/library/machine_code.h"
 
 #define PATIENCE_S 120.0
 #define TEXT_MAX ((size_t)64 << 20)

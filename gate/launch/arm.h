@@ -13,7 +13,6 @@
 #include "gate/launch/fingerprints.h"
 #include "gate/library/library.h"
 #include "gate/library/machine_code.h"
-#include "gate/library/resources.h"
 #include "gate/launch/operands.h"
 #include "gate/document/document.h"
 

@@ -9,10 +9,8 @@
 
 #include "gate/base/alloc.h"
 #include "gate/base/expression.h"
-#include "gate/library/driver.h"
 #include "gate/library/machine_code.h"
 #include "gate/library/manifest.h"
-#include "gate/library/resources.h"
 #include "kernels/ops/op.h"
 #include "kernels/ops/storage.h"
 
@@ -200,15 +198,15 @@ static bool check_code(const struct kernel *k, struct launch *l, size_t at)
 {
     struct bundle *b = k->bundle;
     struct machine_kernel code;
-    uint32_t bytes[CUBIN_PARAMETERS_MAX];
     while (strcmp(b->files[l->code].name, l->file->code) != 0) /* the piece has it */
         l->code++;
     const struct kg_file *file = &b->files[l->code];
     if (!machine_code_find((struct bytes){file->data, (size_t)file->bytes}, l->file->entry, &code))
         return refuse((struct place){k, at, "entry", NONE, NULL},
                       "no kernel of '%s' has this name, or that is no cubin", file->name);
-    l->architecture = resources_of(&code).architecture;
-    const int n = parameters_of(&code, bytes);
+    const struct resources takes = resources_of(&code);
+    const int n = takes.n_parameters;
+    l->architecture = takes.architecture;
     if (n < 0 || (size_t)n != l->file->n_arguments)
         return refuse((struct place){k, at, "arguments", NONE, NULL},
                       n < 0 ? "what the kernel takes cannot be read in '%s'"
@@ -216,10 +214,10 @@ static bool check_code(const struct kernel *k, struct launch *l, size_t at)
                       file->name, n, l->file->n_arguments);
     for (size_t i = 0; i < l->file->n_arguments; i++) {
         const int type = l->file->arguments[i].type;
-        if (bytes[i] != types[type].bytes)
+        if (takes.parameter_bytes[i] != types[type].bytes)
             return refuse((struct place){k, at, "arguments", i, "/type"},
-                          "the kernel takes %u bytes there, and '%s' has %u", bytes[i],
-                          manifest_types[type], types[type].bytes);
+                          "the kernel takes %u bytes there, and '%s' has %u",
+                          takes.parameter_bytes[i], manifest_types[type], types[type].bytes);
     }
     return true;
 }
@@ -520,7 +518,8 @@ static void make_table(struct bundle *b)
                                    b->list,         NULL,           NULL};
 }
 
-enum gate_status bundle_open(const struct piece *piece, struct bundle **out, struct gate_error *err)
+enum gate_status bundle_open(const struct piece *piece, struct bundle **out,
+                             const struct kg_library **table, struct gate_error *err)
 {
     struct bundle *b = xcalloc(1, sizeof *b);
     const struct manifest *m = piece->manifest;
@@ -538,6 +537,7 @@ enum gate_status bundle_open(const struct piece *piece, struct bundle **out, str
             return GATE_WRONG;
         }
     *out = b;
+    *table = &b->table;
     return GATE_OK;
 }
 
@@ -557,11 +557,6 @@ void bundle_close(struct bundle *b)
     free(b->kernels);
     free(b->list);
     free(b);
-}
-
-const struct kg_library *bundle_table(const struct bundle *b)
-{
-    return &b->table;
 }
 
 static enum gate_status load_launch(struct bundle *b, struct launch *l, struct gate_error *err)

@@ -17,10 +17,8 @@ struct bundle;
 /* GATE_WRONG: "manifest:LINE:COLUMN: ..." what does not fit together. The piece, which has a
  * manifest, outlives the bundle. */
 enum gate_status bundle_open(const struct piece *piece, struct bundle **out,
-                             struct gate_error *err);
+                             const struct kg_library **table, struct gate_error *err);
 void bundle_close(struct bundle *b); /* NULL is fine */
-
-const struct kg_library *bundle_table(const struct bundle *b);
 
 /* Loads the machine code that this GPU can run. GATE_WRONG: it can run none; else as driver.h. */
 enum gate_status bundle_start(struct bundle *b, const struct kg_device *device,
@@ -32,5 +30,37 @@ bool bundle_serves(const struct kg_kernel *k, const struct kg_problem *p,
 enum kg_status bundle_prepare(const struct kg_kernel *k, const struct kg_problem *p,
                               const struct kg_device *device, void **plan);
 const char *bundle_fault(const struct kg_kernel *k); /* why it did not; "": not known */
+
+/* ---- driver.c: launches machine code by CUDA's driver ----
+ *
+ * It is asked for by name: no CUDA header or library is needed to build the gate. The device's
+ * context is current already.
+ */
+
+struct driver_launch {
+    void *function;
+    unsigned grid[3], cluster[3], block[3];
+    unsigned shared; /* dynamic bytes */
+    void *stream;
+    void **arguments; /* where each value lies */
+};
+
+/* GATE_ENVIRONMENT: there is no driver, or too old a one. */
+enum gate_status driver_start(struct gate_error *err);
+
+/* Loads a cubin. GATE_WRONG, with the driver's reason. */
+enum gate_status driver_load(const void *cubin, void **module, struct gate_error *err);
+void driver_unload(void *module); /* NULL is fine */
+
+/* GATE_WRONG: it has none of this name. */
+enum gate_status driver_function(void *module, const char *name, void **function,
+                                 struct gate_error *err);
+
+/* Lets launches have so many dynamic bytes of shared memory, and such clusters. */
+enum gate_status driver_allow(const struct driver_launch *l, struct gate_error *err);
+enum gate_status driver_allow_cluster(const struct driver_launch *l, struct gate_error *err);
+
+/* False: the driver refuses. */
+bool driver_launch(const struct driver_launch *l);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* driver.c: see driver.h. Types and values follow the published ABI of the driver API. */
-#include "gate/library/driver.h"
+/* driver.c: see bundle.h. Types and values follow the published ABI of the driver API. */
+#include "gate/library/bundle.h"
 
 #include <dlfcn.h>
 #include <string.h>

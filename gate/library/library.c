@@ -9,11 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "gate/library/bundle.h"
-#include "gate/library/manifest.h"
 #include "kernels/ops/op.h"
 
 #define MAX_KERNELS 1024
@@ -69,8 +67,7 @@ static enum gate_status check_table(const struct kg_library *t, uint32_t kind,
     return GATE_OK;
 }
 
-static enum gate_status load(const char *path, uint32_t kind, struct library *lib,
-                             struct gate_error *err)
+static enum gate_status load(const char *path, struct library *lib, struct gate_error *err)
 {
     /* dlopen() looks a bare name up in the system's folders; a path with a slash is opened as is.
      */
@@ -84,48 +81,36 @@ static enum gate_status load(const char *path, uint32_t kind, struct library *li
     if (!get)
         return gate_fail(err, GATE_WRONG, "it exports no '%s'", KG_LIBRARY_SYMBOL);
     lib->table = get();
-    return check_table(lib->table, kind, err);
-}
-
-static enum gate_status load_bundle(uint32_t kind, struct library *lib, struct gate_error *err)
-{
-    TRY(bundle_open(&lib->piece, &lib->bundle, err));
-    lib->table = bundle_table(lib->bundle);
-    return check_table(lib->table, kind, err);
+    return GATE_OK;
 }
 
 /* What the loader says of a file that is cut off is a death by SIGBUS, and of one of another
  * machine that it does not exist. */
-static enum gate_status check_file(const char *path, off_t size, struct gate_error *err)
+static enum gate_status check_file(const struct piece *p, struct gate_error *err)
 {
-    Elf64_Ehdr h = {0}, own = {0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC), self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    Elf64_Ehdr h, own = {0};
+    const struct bytes file = {(const unsigned char *)p->bytes.data, p->bytes.len};
+    if (p->manifest)
+        return GATE_OK;
+    if (!bytes_take(file, 0, &h, sizeof h) || memcmp(h.e_ident, ELFMAG, SELFMAG) != 0)
+        return gate_fail(err, GATE_WRONG,
+                         "it cannot be loaded: it begins neither as ELF nor as a bundle");
+    int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     bool known = self >= 0 && pread(self, &own, sizeof own, 0) == sizeof own;
-    ssize_t n = fd >= 0 ? pread(fd, &h, sizeof h, 0) : -1;
-    const uint64_t end = h.e_shoff + (uint64_t)h.e_shnum * h.e_shentsize; /* of its headers */
-    enum gate_status status = GATE_OK;
-    if (n > 0 && manifest_is((struct bytes){h.e_ident, (size_t)n}))
-        ; /* its reader says what is wrong */
-    else if (n < (ssize_t)sizeof h || memcmp(h.e_ident, ELFMAG, SELFMAG) != 0)
-        status = gate_fail(err, GATE_WRONG,
-                           "it cannot be loaded: it begins neither as ELF nor as a "
-                           "bundle");
-    else if (known &&
-             (h.e_machine != own.e_machine || h.e_ident[EI_CLASS] != own.e_ident[EI_CLASS]))
-        status = gate_fail(err, GATE_WRONG,
-                           "it cannot be loaded: it was built for another type of machine (ELF "
-                           "machine %u, class %u; this gate is of %u, class %u)",
-                           h.e_machine, h.e_ident[EI_CLASS], own.e_machine, own.e_ident[EI_CLASS]);
-    else if (end < h.e_shoff || end > (uint64_t)size)
-        status = gate_fail(err, GATE_WRONG,
-                           "it cannot be loaded: it is cut off: it has %jd bytes, and its headers "
-                           "speak of %ju",
-                           (intmax_t)size, (uintmax_t)end);
-    if (fd >= 0)
-        close(fd);
     if (self >= 0)
         close(self);
-    return status;
+    if (known && (h.e_machine != own.e_machine || h.e_ident[EI_CLASS] != own.e_ident[EI_CLASS]))
+        return gate_fail(err, GATE_WRONG,
+                         "it cannot be loaded: it was built for another type of machine (ELF "
+                         "machine %u, class %u; this gate is of %u, class %u)",
+                         h.e_machine, h.e_ident[EI_CLASS], own.e_machine, own.e_ident[EI_CLASS]);
+    const uint64_t end = h.e_shoff + (uint64_t)h.e_shnum * h.e_shentsize; /* of its headers */
+    if (end < h.e_shoff || end > file.n)
+        return gate_fail(err, GATE_WRONG,
+                         "it cannot be loaded: it is cut off: it has %zu bytes, and its headers "
+                         "speak of %ju",
+                         file.n, (uintmax_t)end);
+    return GATE_OK;
 }
 
 /* Copies a library into memory that has a path of its own while `*fd` is open. It stays open as
@@ -161,21 +146,16 @@ enum gate_status library_open(const char *path, uint32_t kind, bool own_copy, st
 {
     struct library lib = {.copy = -1};
     char copy[64];
-    const char *from = path;
-    struct stat about;
-    enum gate_status status = GATE_OK;
-    if (access(path, R_OK) || stat(path, &about))
+    const char *from = path, *slash = strrchr(path, '/');
+    snprintf(lib.file, sizeof lib.file, "%s", slash ? slash + 1 : path);
+    if (access(path, R_OK))
         return gate_fail(err, GATE_IO, "cannot read kernel library '%s': %s%s", path,
                          strerror(errno), errno == ENOENT ? "; build it first" : "");
-    if (!S_ISREG(about.st_mode)) /* to open a pipe may wait for ever */
-        return gate_fail(err, GATE_WRONG, "kernel library '%s' is not a regular file", path);
-    if ((uintmax_t)about.st_size > FILE_MAX_BYTES)
-        return gate_fail(err, GATE_WRONG, "kernel library '%s' is larger than %d MiB", path,
-                         (int)(FILE_MAX_BYTES >> 20));
-    status = check_file(path, about.st_size, err);
-    if (status)
-        return gate_fail_context(err, "kernel library '%s'", path);
-    status = piece_read(path, FILE_MAX_BYTES, &lib.piece, err);
+    enum gate_status status = piece_read(path, FILE_MAX_BYTES, &lib.piece, err);
+    if (status == GATE_USAGE) /* no regular file, or a huge one */
+        status = gate_fail(err, GATE_WRONG, "%s", err->message);
+    if (!status)
+        status = check_file(&lib.piece, err);
     if (!status)
         piece_hash(&lib.piece, lib.sha256);
     if (!status && own_copy && !lib.piece.manifest) {
@@ -184,14 +164,13 @@ enum gate_status library_open(const char *path, uint32_t kind, bool own_copy, st
     }
     if (!status && !lib.piece.n_files)
         piece_release(&lib.piece);
-    const char *slash = strrchr(path, '/');
-    snprintf(lib.file, sizeof lib.file, "%s", slash ? slash + 1 : path);
     if (!status && kind == KG_DEVICE_CUDA)
         status = machine_code_read(from, &lib.code, err);
-    if (!status && lib.piece.manifest)
-        status = load_bundle(kind, &lib, err);
-    else if (!status)
-        status = load(from, kind, &lib, err);
+    if (!status)
+        status = lib.piece.manifest ? bundle_open(&lib.piece, &lib.bundle, &lib.table, err)
+                                    : load(from, &lib, err);
+    if (!status)
+        status = check_table(lib.table, kind, err);
     if (status) {
         unload(&lib);
         return gate_fail_context(err, "kernel library '%s'", path);
@@ -258,15 +237,10 @@ const struct kg_kernel *library_choose(const struct library *lib, const struct k
 
 const char *library_status_name(enum kg_status status)
 {
-    switch (status) {
-    case KG_OK:
-        return "ok";
-    case KG_UNSUPPORTED:
-        return "unsupported";
-    case KG_BAD_ARGUMENT:
-        return "bad argument";
-    case KG_LAUNCH_FAILED:
-        return "launch failed";
-    }
-    return "a status that kernel.h does not know";
+    static const char *const names[] = {[KG_OK] = "ok",
+                                        [KG_UNSUPPORTED] = "unsupported",
+                                        [KG_BAD_ARGUMENT] = "bad argument",
+                                        [KG_LAUNCH_FAILED] = "launch failed"};
+    return (size_t)status < sizeof names / sizeof *names ? names[status]
+                                                         : "a status that kernel.h does not know";
 }

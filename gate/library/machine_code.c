@@ -10,7 +10,7 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "gate/library/elf.h"
+#include "gate/base/alloc.h"
 #include "gate/library/manifest.h"
 #include "gate/library/piece.h"
 
@@ -66,46 +66,52 @@ static bool cubin_symbol(struct bytes cubin, const Elf64_Shdr *table, size_t i, 
            bytes_take(symbols, i * sizeof *symbol, symbol, sizeof *symbol);
 }
 
-bool machine_code_find(struct bytes cubin, const char *name, struct machine_kernel *out)
+static bool open_cubin(struct bytes cubin, Elf64_Shdr *table)
 {
     Elf64_Ehdr h;
-    Elf64_Shdr table;
+    return elf_header(cubin, &h) && h.e_machine == CUBIN_MACHINE &&
+           elf_find(cubin, ".symtab", table);
+}
+
+/* The first kernel of a cubin from symbol i on, whose name may be NULL; false: there is none. */
+static bool next_kernel(struct bytes cubin, const Elf64_Shdr *table, size_t i,
+                        struct machine_kernel *out)
+{
     Elf64_Sym symbol;
-    if (!elf_header(cubin, &h) || h.e_machine != CUBIN_MACHINE ||
-        !elf_find(cubin, ".symtab", &table))
+    while (cubin_symbol(cubin, table, i, &symbol) && !is_entry(&symbol))
+        i++;
+    if (!cubin_symbol(cubin, table, i, &symbol))
         return false;
-    for (size_t i = 0; cubin_symbol(cubin, &table, i, &symbol); i++) {
-        const char *found = elf_text(cubin, table.sh_link, symbol.st_name);
-        *out = (struct machine_kernel){found, cubin, symbol.st_shndx, i};
-        if (is_entry(&symbol) && found && !strcmp(found, name))
+    const char *name = elf_text(cubin, table->sh_link, symbol.st_name);
+    *out = (struct machine_kernel){name, cubin, symbol.st_shndx, i};
+    return true;
+}
+
+bool machine_code_find(struct bytes cubin, const char *name, struct machine_kernel *out)
+{
+    Elf64_Shdr table;
+    if (!open_cubin(cubin, &table))
+        return false;
+    for (size_t i = 0; next_kernel(cubin, &table, i, out); i = out->symbol + 1)
+        if (out->name && !strcmp(out->name, name))
             return true;
-    }
     return false;
 }
 
 static bool add_cubin(struct machine_code *m, struct bytes cubin)
 {
-    Elf64_Ehdr h;
     Elf64_Shdr table;
-    Elf64_Sym symbol;
-    if (!elf_header(cubin, &h) || h.e_machine != CUBIN_MACHINE ||
-        !elf_find(cubin, ".symtab", &table))
+    struct machine_kernel k;
+    if (!open_cubin(cubin, &table))
         return false;
-    for (size_t i = 0; cubin_symbol(cubin, &table, i, &symbol); i++) {
-        if (!is_entry(&symbol))
-            continue;
-        const char *name = elf_text(cubin, table.sh_link, symbol.st_name);
-        if (!name || m->n == KERNELS_MAX)
+    for (size_t i = 0; next_kernel(cubin, &table, i, &k); i = k.symbol + 1) {
+        if (!k.name || m->n == KERNELS_MAX)
             return false;
         if (m->n == m->cap) {
-            size_t cap = m->cap ? 2 * m->cap : 64;
-            struct machine_kernel *grown = realloc(m->kernels, cap * sizeof *grown);
-            if (!grown)
-                return false;
-            m->kernels = grown;
-            m->cap = cap;
+            m->cap = m->cap ? 2 * m->cap : 64;
+            m->kernels = xrealloc(m->kernels, m->cap, sizeof *m->kernels);
         }
-        m->kernels[m->n++] = (struct machine_kernel){name, cubin, symbol.st_shndx, i};
+        m->kernels[m->n++] = k;
     }
     return true;
 }
@@ -123,13 +129,10 @@ static bool unpack(struct machine_code *m, struct bytes header, struct bytes *co
     if (p.flags & FATBIN_LZ4 || !p.unpacked_bytes || p.bytes > content->n ||
         p.unpacked_bytes > FILE_MAX_BYTES - m->unpacked_bytes)
         return false;
-    void **list = realloc(m->unpacked, (m->n_unpacked + 1) * sizeof *list);
-    if (!list)
-        return false;
-    m->unpacked = list;
     void *to = malloc((size_t)p.unpacked_bytes);
     if (!to)
         return false;
+    m->unpacked = xrealloc(m->unpacked, m->n_unpacked + 1, sizeof *m->unpacked);
     m->unpacked[m->n_unpacked++] = to;
     m->unpacked_bytes += (size_t)p.unpacked_bytes;
     size_t n = ZSTD_decompress(to, (size_t)p.unpacked_bytes, content->at, p.bytes);
@@ -203,9 +206,7 @@ static bool add_piece(struct machine_code *m)
 enum gate_status machine_code_read(const char *path, struct machine_code **out,
                                    struct gate_error *err)
 {
-    struct machine_code *m = calloc(1, sizeof *m);
-    if (!m)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    struct machine_code *m = xcalloc(1, sizeof *m);
     enum gate_status status = piece_read(path, FILE_MAX_BYTES, &m->piece, err);
     if (status) {
         machine_code_free(m);
@@ -252,13 +253,12 @@ struct texts {
 static void find_texts(struct bytes cubin, struct texts *texts)
 {
     Elf64_Shdr table;
-    Elf64_Sym symbol;
+    struct machine_kernel k;
     memset(texts, 0, sizeof *texts);
     if (!elf_find(cubin, ".symtab", &table))
         return;
-    for (size_t k = 0; cubin_symbol(cubin, &table, k, &symbol); k++)
-        if (is_entry(&symbol))
-            texts->is_kernel[symbol.st_shndx / 8] |= (unsigned char)(1u << symbol.st_shndx % 8);
+    for (size_t i = 0; next_kernel(cubin, &table, i, &k); i = k.symbol + 1)
+        texts->is_kernel[k.text / 8] |= (unsigned char)(1u << k.text % 8);
 }
 
 /* Does section i go to the device with this kernel? What belongs to one kernel names its code as

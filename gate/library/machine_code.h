@@ -70,6 +70,50 @@ bool machine_kernel_hash(const struct machine_kernel *k, char hex[65]);
  */
 enum gate_status machine_code_of_file(const char *path, char hex[65], struct gate_error *err);
 
+/* ---- resources.c: what a kernel takes of a GPU, as its cubin says ----
+ *
+ * The figures are those of `ptxas -v`. Registers, stack and barriers stand in the attributes of
+ * .nv.info, which their maker does not document: their numbers are known from files of CUDA 13 for
+ * sm_75 to sm_100. Loads and stores of local memory are counted in the code itself, from sm_70 on:
+ * they are spilled registers and arrays whose index is not known when they are compiled.
+ */
+
+enum resource {
+    RESOURCE_REGISTERS,
+    RESOURCE_STACK,        /* bytes of its frame */
+    RESOURCE_LOCAL_STORES, /* bytes that a thread stores, each instruction counted once */
+    RESOURCE_LOCAL_LOADS,
+    RESOURCE_SHARED, /* static bytes, without those that CUDA keeps for itself */
+    RESOURCE_BARRIERS,
+    RESOURCE_CODE, /* bytes */
+    RESOURCE_COUNT
+};
+
+/* "registers", "local_stores" and so on. */
+extern const char *const resource_names[RESOURCE_COUNT];
+
+#define CUBIN_PARAMETERS_MAX 60
+
+struct resources {
+    unsigned architecture;      /* 90: sm_90 */
+    int64_t of[RESOURCE_COUNT]; /* -1: not known */
+    int n_parameters;           /* -1: not known, or too many */
+    uint16_t parameter_bytes[CUBIN_PARAMETERS_MAX];
+};
+
+struct resources resources_of(const struct machine_kernel *k);
+
+/* ---- opcode.c: what instructions do, in words for a report ----
+ *
+ * The names are those of nvdisasm (CUDA Binary Utilities, "Instruction Set Reference").
+ */
+
+/* "stores a spilled register or a local array" for STL; NULL: an opcode that needs no words. */
+const char *opcode_meaning(const char *opcode);
+
+/* What makes up a kernel's time: arithmetic and its tensor cores, access to memory, waiting. */
+bool opcode_is_work(const char *opcode);
+
 #ifdef __cplusplus
 }
 #endif

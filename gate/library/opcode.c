@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/library/opcode.h"
+#include "gate/library/machine_code.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -14,6 +14,7 @@
 
 #include "gate/base/file.h"
 #include "gate/base/paths.h"
+#include "gate/base/utf8.h"
 #include "gate/library/elf.h"
 #include "gate/library/manifest.h"
 
@@ -209,4 +210,50 @@ enum gate_status piece_hash_file(const char *path, char sha256[65], struct gate_
     piece_hash(&piece, sha256);
     piece_release(&piece);
     return GATE_OK;
+}
+
+/* ---- does the hash tell all of its code? ---- */
+
+static bool is_system(const char *name)
+{
+    static const char *const prefixes[] = {
+        "ld-linux",       "libc.so.",      "libm.so.",     "libdl.so.",   "librt.so.",
+        "libpthread.so.", "libstdc++.so.", "libgcc_s.so.", "libcuda.so.", "linux-vdso.so."};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+            return true;
+    return false;
+}
+
+/* NULL: none. */
+static const char *find_other(const struct piece *p)
+{
+    const struct bytes elf = {(const unsigned char *)p->bytes.data, p->object_bytes};
+    Elf64_Shdr s;
+    struct bytes entries;
+    if (p->manifest) /* it needs no loader */
+        return NULL;
+    if (!elf_find(elf, ".dynamic", &s) || !elf_content(elf, &s, &entries))
+        return "(no section .dynamic)";
+    Elf64_Dyn d;
+    for (uint64_t at = 0; bytes_take(entries, at, &d, sizeof d) && d.d_tag; at += sizeof d) {
+        if (d.d_tag != DT_NEEDED)
+            continue;
+        const char *name = elf_text(elf, s.sh_link, d.d_un.d_val);
+        if (!name || !is_system(name))
+            return name ? name : "(a name out of bounds)";
+    }
+    return NULL;
+}
+
+bool needs_only_system(const char *path, char *other, size_t size)
+{
+    struct piece piece;
+    bool read = !piece_read(path, HASHED_MAX_BYTES, &piece, NULL);
+    const char *found = read ? find_other(&piece) : "(a file that cannot be read)";
+    if (found)
+        utf8_print(other, size, "%.150s", found);
+    if (read)
+        piece_release(&piece);
+    return !found;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/library/resources.h"
+#include "gate/library/machine_code.h"
 
 #include <string.h>
 
@@ -30,18 +30,53 @@ struct figure {
     uint32_t symbol, value;
 };
 
-static void read_attributes(struct bytes b, const struct machine_kernel *k, struct resources *out)
+struct parameter {
+    uint32_t unused;
+    uint16_t place, offset;
+    uint32_t packed; /* its bytes, from bit 18 on */
+};
+
+/* What attributes say of a kernel's parameters. */
+struct parameters {
+    unsigned end, all; /* where the last one ends, and how many bytes there are */
+    uint64_t seen;     /* a bit for each place */
+    bool bad;
+};
+
+static void read_parameter(struct bytes content, struct parameters *p, struct resources *out)
+{
+    struct parameter one;
+    if (!bytes_take(content, 0, &one, sizeof one) || one.place >= CUBIN_PARAMETERS_MAX) {
+        p->bad = true;
+        return;
+    }
+    const uint16_t bytes = (uint16_t)(one.packed >> 18);
+    p->seen |= (uint64_t)1 << one.place;
+    out->parameter_bytes[one.place] = bytes;
+    if (one.offset + (unsigned)bytes > p->end)
+        p->end = one.offset + (unsigned)bytes;
+}
+
+/* `own`: they are of this kernel alone. */
+static void read_attributes(struct bytes b, const struct machine_kernel *k, bool own,
+                            struct parameters *p, struct resources *out)
 {
     struct attribute a;
     for (size_t at = 0; bytes_take(b, at, &a, sizeof a);) {
         struct bytes content = {0};
         struct figure f;
         at += sizeof a;
-        if (a.form == FORM_SIZED && !bytes_part(b, at, a.value, &content))
+        if (a.form == FORM_SIZED && !bytes_part(b, at, a.value, &content)) {
+            p->bad |= own;
             return;
+        }
         at += (content.n + 3) / 4 * 4;
         if (a.form == FORM_BYTE && a.number == ATTRIBUTE_BARRIERS)
             out->of[RESOURCE_BARRIERS] = a.value & 0xff;
+        if (own && a.form == FORM_SHORT && a.number == ATTRIBUTE_PARAMETERS)
+            p->all = a.value;
+        if (own && a.form == FORM_SIZED && a.number == ATTRIBUTE_PARAMETER)
+            read_parameter(content, p, out);
         if (a.form != FORM_SIZED || !bytes_take(content, 0, &f, sizeof f) || f.symbol != k->symbol)
             continue;
         if (a.number == ATTRIBUTE_REGISTERS)
@@ -67,7 +102,7 @@ static void count_local(struct bytes code, struct resources *out)
 }
 
 static void take_section(const struct machine_kernel *k, size_t i, const Elf64_Shdr *s,
-                         const char *name, struct resources *out)
+                         const char *name, struct parameters *p, struct resources *out)
 {
     struct bytes content;
     bool own = s->sh_info == k->text;
@@ -78,7 +113,7 @@ static void take_section(const struct machine_kernel *k, size_t i, const Elf64_S
         if (out->architecture >= 70)
             count_local(content, out);
     } else if (!strcmp(name, ".nv.info") || (own && !strncmp(name, ".nv.info.", 9))) {
-        read_attributes(content, k, out);
+        read_attributes(content, k, own, p, out);
     } else if (own && !strncmp(name, ".nv.shared.", 11) && s->sh_size <= UINT32_MAX) {
         out->of[RESOURCE_SHARED] = (int64_t)s->sh_size;
     }
@@ -89,7 +124,10 @@ struct resources resources_of(const struct machine_kernel *k)
     struct resources r = {0};
     Elf64_Ehdr h;
     Elf64_Shdr s;
+    struct parameters p = {.bad = false};
     bool reserved = false;
+    int n = 0;
+    r.n_parameters = -1;
     for (size_t i = 0; i < RESOURCE_COUNT; i++)
         r.of[i] = -1;
     if (!elf_header(k->cubin, &h))
@@ -104,69 +142,13 @@ struct resources resources_of(const struct machine_kernel *k)
         if (!name)
             continue;
         reserved |= !strcmp(name, ".nv.shared.reserved.0");
-        take_section(k, i, &s, name, &r);
+        take_section(k, i, &s, name, &p, &r);
     }
     if (known && reserved && r.of[RESOURCE_SHARED] >= RESERVED_SHARED)
         r.of[RESOURCE_SHARED] -= RESERVED_SHARED;
+    while (p.seen >> n & 1)
+        n++;
+    if (!p.bad && !(p.seen >> n) && p.end == p.all) /* none is left out */
+        r.n_parameters = n;
     return r;
-}
-
-/* ---- parameters ---- */
-
-struct parameter {
-    uint32_t unused;
-    uint16_t place, offset;
-    uint32_t packed; /* its bytes, from bit 18 on */
-};
-
-struct parameters {
-    uint32_t *bytes;
-    unsigned end, all; /* where the last one ends, and how many bytes there are */
-    uint64_t seen;     /* a bit for each place */
-    bool bad;
-};
-
-static void read_parameters(struct bytes info, struct parameters *out)
-{
-    struct attribute a;
-    struct bytes content = {0};
-    for (size_t at = 0; bytes_take(info, at, &a, sizeof a); at += (content.n + 3) / 4 * 4) {
-        struct parameter p;
-        content = (struct bytes){0};
-        at += sizeof a;
-        out->bad |= a.form == FORM_SIZED && !bytes_part(info, at, a.value, &content);
-        if (a.form == FORM_SHORT && a.number == ATTRIBUTE_PARAMETERS)
-            out->all = a.value;
-        if (a.form != FORM_SIZED || a.number != ATTRIBUTE_PARAMETER)
-            continue;
-        if (!bytes_take(content, 0, &p, sizeof p) || p.place >= CUBIN_PARAMETERS_MAX) {
-            out->bad = true;
-            return;
-        }
-        out->seen |= (uint64_t)1 << p.place;
-        out->bytes[p.place] = p.packed >> 18;
-        if (p.offset + out->bytes[p.place] > out->end)
-            out->end = p.offset + out->bytes[p.place];
-    }
-}
-
-int parameters_of(const struct machine_kernel *k, uint32_t bytes[CUBIN_PARAMETERS_MAX])
-{
-    Elf64_Ehdr h;
-    Elf64_Shdr s;
-    struct bytes info;
-    struct parameters p = {.bytes = bytes};
-    int n = 0;
-    if (!elf_header(k->cubin, &h))
-        return -1;
-    for (size_t i = 1; elf_section(k->cubin, i, &s); i++) {
-        const char *name = elf_text(k->cubin, h.e_shstrndx, s.sh_name);
-        if (name && !strncmp(name, ".nv.info.", 9) && s.sh_info == k->text &&
-            elf_content(k->cubin, &s, &info))
-            read_parameters(info, &p);
-    }
-    for (; p.seen >> n & 1; n++)
-        ;
-    /* None is left out. */
-    return !p.bad && !(p.seen >> n) && p.end == p.all ? n : -1;
 }

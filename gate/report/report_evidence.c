@@ -12,7 +12,7 @@
 
 #include "gate/base/term.h"
 #include "gate/counters/counters.h"
-#include "gate/library/opcode.h"
+#include "gate/library/machine_code.h"
 #include "gate/report/report_units.h"
 
 void report_safe_name(const char *text, struct buf *out)

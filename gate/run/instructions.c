@@ -9,7 +9,7 @@
 #include "gate/base/clock.h"
 #include "gate/base/interrupt.h"
 #include "gate/base/utf8.h"
-#include "gate/library/resources.h"
+#include "gate/library/machine_code.h"
 
 #define CASES_MAX 16 /* of a run: the further ones of a library are slow for the same reason */
 

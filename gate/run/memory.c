@@ -31,7 +31,6 @@
 #include "gate/base/seed.h"
 #include "gate/baseline/artifact.h"
 #include "gate/document/fields_table.h"
-#include "gate/library/needs.h"
 #include "gate/library/piece.h"
 #include "gate/run/run.h"
 #include "version.h"

@@ -304,7 +304,7 @@ class Refused(Smoke):
         with open(self.path("huge.so"), "wb") as file:
             file.truncate(6 << 30)
         os.mkfifo(self.path("pipe.so"))
-        for name, why in (("huge.so", "is larger than 1024 MiB"),
+        for name, why in (("huge.so", "is larger than the 1024 MiB"),
                           ("pipe.so", "is not a regular file"),
                           ("/dev/zero", "is not a regular file")):
             self.assert_refused(2, why, "--device", "host", "--library", name)

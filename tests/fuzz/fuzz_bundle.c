@@ -19,6 +19,7 @@ static void use(struct piece *piece, const uint8_t *data, size_t size)
 {
     struct gate_error err = {0};
     struct bundle *bundle;
+    const struct kg_library *table;
     for (size_t i = 0; i < piece->manifest->n_kernels; i++) {
         const struct manifest_kernel *k = &piece->manifest->kernels[i];
         for (size_t j = 0; j < k->n_launches && piece->n_files < PIECE_FILES_MAX; j++)
@@ -26,7 +27,7 @@ static void use(struct piece *piece, const uint8_t *data, size_t size)
         if (k->n_launches && piece->n_files == PIECE_FILES_MAX)
             return;
     }
-    if (bundle_open(piece, &bundle, &err) == GATE_OK)
+    if (bundle_open(piece, &bundle, &table, &err) == GATE_OK)
         bundle_close(bundle);
     else
         fuzz_expect(!strncmp(err.message, "manifest:", 9), "a place", err.message);
