@@ -233,7 +233,6 @@ static int open_device(void **state)
     backend.fill_bytes = fill_bytes;
     d->backend = &backend;
     d->info.kg.l2_bytes = 200; /* three times as much is some sets of this problem */
-    memset(&kernel, 0, sizeof kernel);
     *state = d;
     return 0;
 }
@@ -253,6 +252,7 @@ struct trial {
     struct arm arm[2];
     bool beside_baseline, baseline_writes; /* the deed is the baseline's */
     bool beside_provider;                  /* a right one, which takes part of a rotation */
+    bool on_cuda;                          /* by its name */
     unsigned guilty;
     bool clock_stops; /* when the audit begins */
     double ratio; /* of the candidate's samples over the baseline's; 0: they are not looked at */
@@ -289,14 +289,19 @@ static void fingerprint(struct trial *t, uint64_t seed)
     device_free(t->device, &m);
 }
 
-/* The kernel is timed for a while; then it is audited. */
-static enum gate_status audit(struct trial *t, void **state)
+/* The kernel is timed for a while, and does its deed; then it is audited. */
+static enum gate_status audit(struct trial *t, enum deed deed, void **state)
 {
     const uint64_t seed = 7;
     struct session s = {.device = t->device = *state,
                         .c = &t->c,
                         .arms = t->arm,
                         .n_arms = t->beside_baseline || t->beside_provider ? 2 : 1};
+    memset(&kernel, 0, sizeof kernel);
+    kernel.deed = deed;
+    kernel.from = 40;
+    if (t->on_cuda)
+        t->device->info.kg.kind = KG_DEVICE_CUDA;
     t->k.struct_bytes = sizeof t->k;
     t->k.name = "k";
     t->k.launch = t->baseline_writes ? launch_baseline : launch;
@@ -336,153 +341,91 @@ static enum gate_status audit(struct trial *t, void **state)
     return status;
 }
 
-TEST_WITHIN(one_that_works_passes_unseen, open_device, close_device)
+/* Alone, by threads that sleep while its outputs are poisoned, beside a baseline, and beside a
+ * provider, which gets to some of the sets. A non-deterministic one is looked at each time. */
+TEST_WITHIN(one_that_works_passes, open_device, close_device)
 {
-    struct trial t = {.device = NULL};
-    assert_int_equal(audit(&t, state), GATE_OK);
-    assert_int_equal(t.looks, 0);
+    static const struct {
+        enum deed deed;
+        struct trial t;
+    } rows[] = {{NOTHING, {.beside_baseline = false}},
+                {NOTHING, {.k.flags = KG_KERNEL_NONDETERMINISTIC}},
+                {SLEEPS, {.beside_baseline = false}},
+                {NOTHING, {.beside_baseline = true}},
+                {NOTHING, {.beside_provider = true}}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct trial t = rows[i].t;
+        assert_int_equal(audit(&t, rows[i].deed, state), GATE_OK);
+        assert_true(t.k.flags ? t.looks > 2 * VERIFY_SEEDS : !t.looks);
+    }
 }
 
-TEST_WITHIN(every_output_of_a_non_deterministic_one_is_looked_at, open_device, close_device)
-{
-    struct trial t = {.k.flags = KG_KERNEL_NONDETERMINISTIC};
-    assert_int_equal(audit(&t, state), GATE_OK);
-    assert_true(t.looks > 2 * VERIFY_SEEDS);
-}
+#define BITS "other bits"
+#define IDLE "does not work where its result is there already"
+#define ELSEWHERE                                                                                  \
+    "kernel 'k' wrote where it must not: 4 bytes of the red zone behind tensor 'y', when it was "  \
+    "timed"
+#define CHANGES "kernel 'k' changed its input 'a', when it was timed"
 
-TEST_WITHIN(one_whose_threads_sleep_while_its_outputs_are_poisoned_passes, open_device,
-            close_device)
-{
-    struct trial t = {.device = NULL};
-    kernel.deed = SLEEPS;
-    assert_int_equal(audit(&t, state), GATE_OK);
-}
-
+/* Where a result is there already each is told by its own time, and by the baseline's where that is
+ * not clear; on a device a recording that idles late is told by the samples. */
 TEST_WITHIN(one_that_changes_its_ways_is_wrong, open_device, close_device)
 {
-    static const enum deed deeds[] = {SKIPS, ONE_SET, BY_POINTER, PREVIOUS, OTHER_BITS, SINGLES};
-    for (size_t i = 0; i < sizeof deeds / sizeof deeds[0]; i++) {
-        struct trial t = {.device = NULL};
-        memset(&kernel, 0, sizeof kernel);
-        kernel.deed = deeds[i];
-        kernel.from = 40;
-        assert_int_equal(audit(&t, state), GATE_WRONG);
-        assert_string_equal(t.err.message, "other bits");
-        assert_int_equal(t.looks, 1);
+    static const struct {
+        enum deed deed;
+        const char *says;
+        struct trial t;
+    } rows[] = {{SKIPS, BITS, {.guilty = 0}},
+                {ONE_SET, BITS, {.guilty = 0}},
+                {BY_POINTER, BITS, {.guilty = 0}},
+                {PREVIOUS, BITS, {.guilty = 0}},
+                {OTHER_BITS, BITS, {.guilty = 0}},
+                {SINGLES, BITS, {.guilty = 0}},
+                {IF_STALE, IDLE, {.guilty = 0}},
+                {PAST_END, ELSEWHERE, {.beside_baseline = true}},
+                {PAST_END, ELSEWHERE, {.beside_baseline = true, .baseline_writes = true}},
+                {INPUT, CHANGES, {.beside_baseline = true}},
+                {IF_STALE, IDLE, {.beside_baseline = true, .on_cuda = true}},
+                {LATE_STALE, IDLE, {.beside_baseline = true, .on_cuda = true}},
+                {HALF_STALE, IDLE, {.beside_baseline = true, .on_cuda = true}}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct trial t = rows[i].t;
+        assert_int_equal(audit(&t, rows[i].deed, state), GATE_WRONG);
+        assert_non_null(strstr(t.err.message, rows[i].says));
+        assert_int_equal(t.guilty, t.baseline_writes);
+        assert_int_equal(t.looks, !strcmp(rows[i].says, BITS));
     }
 }
 
-/* Its results are right whenever they are looked at. */
-TEST_WITHIN(one_that_is_idle_where_its_result_is_there_is_wrong, open_device, close_device)
-{
-    struct trial t = {.device = NULL};
-    kernel.deed = IF_STALE;
-    kernel.from = 40;
-    assert_int_equal(audit(&t, state), GATE_WRONG);
-    assert_int_equal(t.looks, 0);
-    assert_non_null(strstr(t.err.message, "does not work where its result is there already"));
-}
-
-/* Each is told by its own time, and by the baseline's where that is not clear; on a device a
- * recording that idles late is told by the samples. */
-TEST_WITHIN(one_that_does_less_where_its_result_is_there_is_wrong, open_device, close_device)
-{
-    static const enum deed deeds[] = {IF_STALE, LATE_STALE, HALF_STALE};
-    ((struct device *)*state)->info.kg.kind = KG_DEVICE_CUDA;
-    for (size_t i = 0; i < sizeof deeds / sizeof deeds[0]; i++) {
-        struct trial t = {.beside_baseline = true};
-        memset(&kernel, 0, sizeof kernel);
-        kernel.deed = deeds[i];
-        kernel.from = 40;
-        assert_int_equal(audit(&t, state), GATE_WRONG);
-        assert_int_equal(t.guilty, 0);
-        assert_non_null(strstr(t.err.message, "does not work where its result is there already"));
-    }
-}
-
-/* An eighth is too little for that, but not to be called faster. */
+/* An eighth is too little for that, but not to be called faster. Of one alone no baseline tells
+ * what caches make of it. */
 TEST_WITHIN(what_is_faster_is_timed_on_fresh_inputs, open_device, close_device)
 {
     static const struct {
         enum deed deed;
+        bool alone;
         double ratio, least, most;
-    } cases[] = {{NOTHING, 0.9, 1, 1},
-                 {EIGHTH_STALE, 0.9, 1.13, 1.15},
-                 {LATE_EIGHTH, 0.9, 1.13, 1.15},
-                 {EIGHTH_STALE, 1, 0, 0}}; /* not faster */
-    ((struct device *)*state)->info.kg.kind = KG_DEVICE_CUDA;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct trial t = {.beside_baseline = true, .ratio = cases[i].ratio};
-        memset(&kernel, 0, sizeof kernel);
-        kernel.deed = cases[i].deed;
-        kernel.from = 40;
-        assert_int_equal(audit(&t, state), GATE_OK);
-        double fresh = t.arm[1].timing.ratio_fresh;
-        assert_true(fresh >= cases[i].least && fresh <= cases[i].most);
+    } rows[] = {{NOTHING, false, 0.9, 1, 1},
+                {EIGHTH_STALE, false, 0.9, 1.13, 1.15},
+                {LATE_EIGHTH, false, 0.9, 1.13, 1.15},
+                {EIGHTH_STALE, false, 1, 0, 0}, /* not faster */
+                {NOTHING, true, 1, 1, 1},
+                {EIGHTH_STALE, true, 1, 1.13, 1.15},
+                {LATE_EIGHTH, true, 1, 1.13, 1.15}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct trial t = {
+            .beside_baseline = !rows[i].alone, .ratio = rows[i].ratio, .on_cuda = true};
+        assert_int_equal(audit(&t, rows[i].deed, state), GATE_OK);
+        double fresh = t.arm[!rows[i].alone].timing.ratio_fresh;
+        assert_true(fresh >= rows[i].least && fresh <= rows[i].most);
     }
-}
-
-/* No baseline tells what caches make of it. */
-TEST_WITHIN(one_alone_is_timed_on_fresh_inputs_too, open_device, close_device)
-{
-    static const struct {
-        enum deed deed;
-        double least, most;
-    } cases[] = {{NOTHING, 1, 1}, {EIGHTH_STALE, 1.13, 1.15}, {LATE_EIGHTH, 1.13, 1.15}};
-    ((struct device *)*state)->info.kg.kind = KG_DEVICE_CUDA;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct trial t = {.ratio = 1};
-        memset(&kernel, 0, sizeof kernel);
-        kernel.deed = cases[i].deed;
-        kernel.from = 40;
-        assert_int_equal(audit(&t, state), GATE_OK);
-        double fresh = t.arm[0].timing.ratio_fresh;
-        assert_true(fresh >= cases[i].least && fresh <= cases[i].most);
-    }
-}
-
-TEST_WITHIN(one_that_works_passes_beside_a_baseline, open_device, close_device)
-{
-    struct trial t = {.beside_baseline = true};
-    assert_int_equal(audit(&t, state), GATE_OK);
-}
-
-TEST_WITHIN(a_provider_is_audited_on_the_sets_that_it_gets_to, open_device, close_device)
-{
-    struct trial t = {.beside_provider = true};
-    assert_int_equal(audit(&t, state), GATE_OK);
-    assert_int_equal(t.looks, 0);
-}
-
-TEST_WITHIN(who_writes_elsewhere_is_found, open_device, close_device)
-{
-    for (unsigned baseline = 0; baseline < 2; baseline++) {
-        struct trial t = {.beside_baseline = true, .baseline_writes = baseline};
-        memset(&kernel, 0, sizeof kernel);
-        kernel.deed = PAST_END;
-        kernel.from = 40;
-        assert_int_equal(audit(&t, state), GATE_WRONG);
-        assert_int_equal(t.guilty, baseline);
-        assert_string_equal(t.err.message, "kernel 'k' wrote where it must not: 4 bytes of the red "
-                                           "zone behind tensor 'y', when it was timed");
-    }
-}
-
-TEST_WITHIN(an_input_that_was_changed_once_is_seen, open_device, close_device)
-{
-    struct trial t = {.beside_baseline = true};
-    kernel.deed = INPUT;
-    kernel.from = 40;
-    assert_int_equal(audit(&t, state), GATE_WRONG);
-    assert_int_equal(t.guilty, 0);
-    assert_string_equal(t.err.message, "kernel 'k' changed its input 'a', when it was timed");
 }
 
 /* No kernel is called wrong for what a clock says that cannot be. */
 TEST_WITHIN(a_clock_that_stops_is_no_fault_of_the_kernel, open_device, close_device)
 {
     struct trial t = {.clock_stops = true};
-    assert_int_equal(audit(&t, state), GATE_ENVIRONMENT);
+    assert_int_equal(audit(&t, NOTHING, state), GATE_ENVIRONMENT);
     assert_non_null(strstr(t.err.message, "the clock stopped or jumped: a replay of the audit "));
 }
 

@@ -214,6 +214,8 @@ static struct kg_problem state_of_24(void)
     return p;
 }
 
+static const struct measure_policy no_time = {.budget_ns = 0};
+
 /* Candidate and baseline, and a provider if `n_arms` is 3, measured. */
 struct pair {
     struct arm arm[3];
@@ -230,7 +232,10 @@ static enum gate_status measure_some(struct device *d, const struct measure_poli
     *p = (struct pair){.arm = {{.library = &library, .kernel = &kernel, .role = ROLE_CANDIDATE},
                                {.library = &library, .kernel = &kernel, .role = ROLE_BASELINE},
                                {.library = &library, .kernel = &kernel, .role = ROLE_PROVIDER}}};
-    return measure_arms(d, &c, 1, policy, p->arm, n_arms, look, NULL, &p->err);
+    enum gate_status status = measure_arms(d, &c, 1, policy, p->arm, n_arms, look, NULL, &p->err);
+    for (unsigned i = 0; i < 3; i++)
+        free(p->arm[i].samples_ns);
+    return status;
 }
 
 static enum gate_status measure(struct device *d, const struct measure_policy *policy,
@@ -239,42 +244,31 @@ static enum gate_status measure(struct device *d, const struct measure_policy *p
     return measure_some(d, policy, 2, p);
 }
 
-static void release(struct pair *p)
-{
-    free(p->arm[2].samples_ns);
-    free(p->arm[0].samples_ns);
-    free(p->arm[1].samples_ns);
-}
-
 TEST_WITHIN(a_known_ratio_is_found, open_scripted, close_scripted)
 {
-    const struct measure_policy policy = {.budget_ns = 0};
     struct pair p;
     script.factor[0] = 1.03;
-    assert_int_equal(measure(*state, &policy, &p), GATE_OK);
+    assert_int_equal(measure(*state, &no_time, &p), GATE_OK);
     const struct document_timing *baseline = &p.arm[1].timing;
     assert_true(p.arm[0].timed && p.arm[1].timed);
     assert_true(fabs(baseline->ratio_to_candidate.value - 1.03) < 1e-9 &&
                 fabs(baseline->ratio_cycles - 1.03) < 1e-9);
     assert_true(fabs(baseline->p50_ns - LAUNCH_NS) < 1e-6);
     assert_int_equal(baseline->samples, PROTOCOL_SAMPLES_MIN); /* there is no doubt */
-    release(&p);
 }
 
 /* Of 1000 a millisecond. The candidate has as many as the baseline, whichever of them is short. */
 TEST_WITHIN(a_replay_holds_what_there_is_room_for, open_scripted, close_scripted)
 {
-    const struct measure_policy policy = {.budget_ns = 0};
     for (unsigned i = 0; i < 2; i++) {
         struct pair p;
         script.most = 0;
         script.room[0] = i ? 70 : UINT_MAX;
         script.room[1] = i ? UINT_MAX : 70;
-        assert_int_equal(measure(*state, &policy, &p), GATE_OK);
+        assert_int_equal(measure(*state, &no_time, &p), GATE_OK);
         assert_int_equal(script.most, 70);
         assert_int_equal(p.arm[0].timing.launches_per_sample, 70);
         assert_int_equal(p.arm[1].timing.launches_per_sample, 70);
-        release(&p);
     }
 }
 
@@ -282,27 +276,22 @@ TEST_WITHIN(a_replay_holds_what_there_is_room_for, open_scripted, close_scripted
  * in the first process alone, and must not make that one warm and the others cold. */
 TEST_WITHIN(a_provider_does_not_decide_the_regime, open_scripted, close_scripted)
 {
-    struct measure_policy policy = {.budget_ns = 0};
     struct device *d = *state;
     struct pair p;
-    const int64_t l2_bytes = d->info.kg.l2_bytes;
     d->info.kg.l2_bytes = 1920;
     script.factor[2] = 1e3; /* a rotation of it takes 30 ms */
-    assert_int_equal(measure_some(d, &policy, 3, &p), GATE_OK);
+    assert_int_equal(measure_some(d, &no_time, 3, &p), GATE_OK);
     const struct document_timing *ours = &p.arm[0].timing, *other = &p.arm[2].timing;
     assert_int_equal(ours->input_sets, 30);
     assert_true(ours->cold && p.arm[1].timing.cold);
     assert_in_range(other->launches_per_sample, 9, 10); /* part of a rotation, and said to be */
     assert_int_equal(other->input_sets, other->launches_per_sample);
     assert_false(other->cold);
-    release(&p);
     script.factor[2] = 1;
     script.factor[0] = script.factor[1] = 1e3; /* the two alone decide */
-    assert_int_equal(measure_some(d, &policy, 3, &p), GATE_OK);
+    assert_int_equal(measure_some(d, &no_time, 3, &p), GATE_OK);
     assert_int_equal(p.arm[0].timing.input_sets, 1);
     assert_false(p.arm[0].timing.cold);
-    release(&p);
-    d->info.kg.l2_bytes = l2_bytes;
 }
 
 /* Each sample launches each set once, and begins as the first one; so do single launches, and
@@ -317,7 +306,6 @@ TEST_WITHIN(what_is_updated_in_place_is_restored, open_scripted, close_scripted)
     } cases[] = {{1, 0, 30, true}, {1, 20, 20, false}, {400, 0, 2, false}, {4000, 0, 1, false}};
     struct device *d = *state;
     struct device_memory m;
-    const int64_t l2_bytes = d->info.kg.l2_bytes;
     script.single_ns = 1e3;
     script.in_place = true;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -330,9 +318,7 @@ TEST_WITHIN(what_is_updated_in_place_is_restored, open_scripted, close_scripted)
         assert_int_equal(p.arm[0].timing.launches_per_sample, cases[i].sets);
         assert_int_equal(p.arm[0].timing.cold, cases[i].cold);
         assert_true(script.singles && script.calls[0]);
-        release(&p);
     }
-    d->info.kg.l2_bytes = l2_bytes;
     struct suite_case c = {.problem = state_of_24()};
     assert_int_equal(device_alloc(d, operands_bytes(&c.problem, operands_gaps), &m, NULL), GATE_OK);
     struct operands o = operands_at(d, &c.problem, m.data, operands_gaps);
@@ -350,66 +336,55 @@ TEST_WITHIN(the_regime_of_the_first_process_is_kept, open_scripted, close_script
     struct measure_policy policy = {.budget_ns = 0, .input_sets = 30};
     struct device *d = *state;
     struct pair p;
-    const int64_t l2_bytes = d->info.kg.l2_bytes;
     d->info.kg.l2_bytes = 1920;
     script.factor[0] = script.factor[1] = 1e3;
     assert_int_equal(measure(d, &policy, &p), GATE_OK);
     assert_int_equal(p.arm[0].timing.input_sets, 30);
-    release(&p);
     script.factor[0] = script.factor[1] = 1;
     policy.input_sets = 1;
     assert_int_equal(measure(d, &policy, &p), GATE_OK);
     assert_int_equal(p.arm[0].timing.input_sets, 1);
-    release(&p);
     policy.input_sets = 30;
     script.room[0] = 20;
     assert_int_equal(measure(d, &policy, &p), GATE_ENVIRONMENT);
     assert_non_null(
         strstr(p.err.message, "rotated over 30 sets of inputs, and here is room for 20"));
-    release(&p);
-    d->info.kg.l2_bytes = l2_bytes;
 }
 
 /* Eight rounds in any case, though there is no time, unless the first four leave no doubt. */
 TEST_WITHIN(noise_takes_more_rounds, open_scripted, close_scripted)
 {
-    const struct measure_policy policy = {.budget_ns = 0};
     struct pair p;
     script.noise = 0.003;
-    assert_int_equal(measure(*state, &policy, &p), GATE_OK);
+    assert_int_equal(measure(*state, &no_time, &p), GATE_OK);
     assert_int_equal(p.arm[1].timing.samples, 2 * MEASURE_ROUNDS);
-    release(&p);
 }
 
 /* 0: it stopped; less: it jumped back; NaN and years: it is broken. */
 TEST_WITHIN(a_clock_that_stops_or_jumps_is_told, open_scripted, close_scripted)
 {
     static const double bad[] = {0, -5, NAN, INFINITY, 1e16};
-    const struct measure_policy policy = {.budget_ns = 0};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct pair p;
         script.replays[1] = 0;
         script.bad_from = 14; /* after the warm-up, in the midst of the rounds */
         script.bad_ns = bad[i];
-        assert_int_equal(measure(*state, &policy, &p), GATE_ENVIRONMENT);
+        assert_int_equal(measure(*state, &no_time, &p), GATE_ENVIRONMENT);
         assert_non_null(strstr(p.err.message, "the clock stopped or jumped: sample "));
         assert_null(strstr(p.err.message, "sample 1 "));
         assert_false(p.arm[1].timed);
-        release(&p);
     }
 }
 
 /* From the first estimate on: without a time, nobody could say how many launches make a sample. */
 TEST_WITHIN(a_clock_that_never_ran_is_told_at_once, open_scripted, close_scripted)
 {
-    const struct measure_policy policy = {.budget_ns = 0};
     struct pair p;
     script.bad_from = 1;
     script.bad_ns = 0;
-    assert_int_equal(measure(*state, &policy, &p), GATE_ENVIRONMENT);
+    assert_int_equal(measure(*state, &no_time, &p), GATE_ENVIRONMENT);
     assert_non_null(strstr(p.err.message, "the clock stopped or jumped: a replay took 0 ns"));
     assert_in_range(script.replays[1], 1, 2);
-    release(&p);
 }
 
 TEST_WITHIN(a_single_launch_of_no_time_is_told, open_scripted, close_scripted)
@@ -419,11 +394,9 @@ TEST_WITHIN(a_single_launch_of_no_time_is_told, open_scripted, close_scripted)
     script.single_ns = 2 * LAUNCH_NS;
     assert_int_equal(measure(*state, &policy, &p), GATE_OK);
     assert_true(p.arm[0].timing.single_p50_ns == script.single_ns);
-    release(&p);
     script.single_ns = 0;
     assert_int_equal(measure(*state, &policy, &p), GATE_ENVIRONMENT);
     assert_non_null(strstr(p.err.message, "a single launch took 0 ns"));
-    release(&p);
 }
 
 /* A replay of a thousand launches averages over what one in ten takes longer. */
@@ -442,7 +415,6 @@ TEST_WITHIN(a_tail_shows_in_single_launches, open_scripted, close_scripted)
     for (unsigned i = 0; i < script.singles; i += 4)
         assert_true(!script.by_baseline[i] && script.by_baseline[i + 1] &&
                     script.by_baseline[i + 2] && !script.by_baseline[i + 3]);
-    release(&p);
 }
 
 /* The device takes as long, so that its time says nothing of it. */
@@ -458,11 +430,9 @@ TEST_WITHIN(what_a_call_takes_on_the_host_is_measured, open_scripted, close_scri
     assert_true(fabs(p.arm[1].timing.ratio_to_candidate.value - 1) < 1e-9);
     assert_true(script.calls[0] > 0);
     assert_int_equal(script.calls[0], script.calls[1]);
-    release(&p);
     script.call_ns[1] = 0;
     assert_int_equal(measure(*state, &policy, &p), GATE_ENVIRONMENT);
     assert_non_null(strstr(p.err.message, "a call of launch() took 0 ns"));
-    release(&p);
 }
 
 /* A calibration has no summary; a stopped clock must not pass for "no difference" there. */
@@ -470,7 +440,6 @@ TEST_WITHIN(a_calibration_tells_it_too, open_scripted, close_scripted)
 {
     static const struct library library = {.file = "k.so"};
     static const struct kg_kernel kernel = {.struct_bytes = sizeof kernel, .name = "k"};
-    const struct measure_policy policy = {.budget_ns = 0};
     static const double shares[] = {0};
     struct suite_case c = {.id = "x"};
     struct arm arms[2] = {{.library = &library, .kernel = &kernel, .role = ROLE_CANDIDATE},
@@ -478,11 +447,11 @@ TEST_WITHIN(a_calibration_tells_it_too, open_scripted, close_scripted)
     struct gate_error err = {0};
     double d = 1;
     c.problem = gemm_like("gemm", KG_F32, 4, 4, 4);
-    assert_int_equal(measure_injected(*state, &c, 1, &policy, arms, shares, 1, &d, &err), GATE_OK);
+    assert_int_equal(measure_injected(*state, &c, 1, &no_time, arms, shares, 1, &d, &err), GATE_OK);
     assert_true(fabs(d) < 1e-9);
     script.replays[1] = 0;
     script.bad_from = 14;
-    assert_int_equal(measure_injected(*state, &c, 1, &policy, arms, shares, 1, &d, &err),
+    assert_int_equal(measure_injected(*state, &c, 1, &no_time, arms, shares, 1, &d, &err),
                      GATE_ENVIRONMENT);
     assert_non_null(strstr(err.message, "the clock stopped or jumped"));
 }
@@ -491,38 +460,31 @@ TEST_WITHIN(a_calibration_tells_it_too, open_scripted, close_scripted)
  * datasheet. */
 TEST_WITHIN(who_is_faster_than_the_device_is_wrong, open_scripted, close_scripted)
 {
-    const struct measure_policy policy = {.budget_ns = 0};
     struct device *d = *state;
     struct pair p;
     d->info.peaks.fp32_flops = 128 / (LAUNCH_NS * 1e-9);
     script.factor[0] = 0.91;
-    assert_int_equal(measure(d, &policy, &p), GATE_OK);
-    release(&p);
+    assert_int_equal(measure(d, &no_time, &p), GATE_OK);
     script.factor[0] = 0.89;
-    assert_int_equal(measure(d, &policy, &p), GATE_WRONG);
+    assert_int_equal(measure(d, &no_time, &p), GATE_WRONG);
     assert_non_null(strstr(p.err.message, "less than this chip can"));
     assert_false(p.arm[0].verification.ok);
-    release(&p);
 
     /* Tensor cores that do four of three TF32 products in the time: that much faster is right. */
     d->info.peaks.tf32_flops = 4 * d->info.peaks.fp32_flops;
     script.factor[0] = 0.91 * 3 / 4;
-    assert_int_equal(measure(d, &policy, &p), GATE_OK);
-    release(&p);
+    assert_int_equal(measure(d, &no_time, &p), GATE_OK);
     script.factor[0] = 0.89 * 3 / 4;
-    assert_int_equal(measure(d, &policy, &p), GATE_WRONG);
-    release(&p);
+    assert_int_equal(measure(d, &no_time, &p), GATE_WRONG);
     d->info.peaks.tf32_flops = 0;
 }
 
 TEST_WITHIN(without_the_counter_there_are_no_cycles, open_scripted, close_scripted)
 {
-    const struct measure_policy policy = {.budget_ns = 0};
     struct pair p;
     script.sm_clock_mhz = 0;
-    assert_int_equal(measure(*state, &policy, &p), GATE_OK);
+    assert_int_equal(measure(*state, &no_time, &p), GATE_OK);
     assert_true(isnan(p.arm[1].timing.ratio_cycles));
-    release(&p);
 }
 
 TEST_WITHIN(sensors_are_read_around_the_rounds_when_asked, open_scripted, close_scripted)
@@ -532,7 +494,6 @@ TEST_WITHIN(sensors_are_read_around_the_rounds_when_asked, open_scripted, close_
     assert_int_equal(measure(*state, &policy, &p), GATE_OK);
     assert_int_equal(script.readings, 0);
     assert_false(p.arm[0].timing.has_power_w);
-    release(&p);
     policy.sensors = true;
     assert_int_equal(measure(*state, &policy, &p), GATE_OK);
     const struct document_timing *m = &p.arm[0].timing;
@@ -540,5 +501,4 @@ TEST_WITHIN(sensors_are_read_around_the_rounds_when_asked, open_scripted, close_
     assert_true(m->has_power_w && !m->has_temperature_c);
     assert_true(m->power_w.after - m->power_w.before == (double)(2 * m->samples));
     assert_false(p.arm[1].timing.has_power_w);
-    release(&p);
 }
