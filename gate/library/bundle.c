@@ -164,20 +164,6 @@ static bool read_expression(struct place where, const struct fact_names *facts, 
            refuse(where, "%.200s", err.message);
 }
 
-static bool read_dtypes(const struct kernel *k)
-{
-    const struct manifest_kernel *f = k->file;
-    if (f->n_dtypes != 1 && f->n_dtypes != k->op->n_tensors)
-        return refuse((struct place){k, NONE, "dtypes", NONE, NULL},
-                      "must be one dtype, or one for each of the %u tensors of %s",
-                      k->op->n_tensors, k->op->name);
-    for (size_t i = 0; i < f->n_dtypes; i++)
-        if (!storage_by_name(f->dtypes[i]))
-            return refuse((struct place){k, NONE, "dtypes", i, NULL}, "no dtype is named '%s'",
-                          f->dtypes[i]);
-    return true;
-}
-
 static bool read_argument(struct place where, const struct fact_names *facts,
                           const struct manifest_argument *f, struct argument *out)
 {
@@ -254,8 +240,14 @@ static bool read_kernel(struct kernel *k)
     if (!k->op)
         return true;
     name_facts(k->op, &facts);
-    if (!read_dtypes(k))
-        return false;
+    if (f->n_dtypes != 1 && f->n_dtypes != k->op->n_tensors)
+        return refuse((struct place){k, NONE, "dtypes", NONE, NULL},
+                      "must be one dtype, or one for each of the %u tensors of %s",
+                      k->op->n_tensors, k->op->name);
+    for (size_t i = 0; i < f->n_dtypes; i++)
+        if (!storage_by_name(f->dtypes[i]))
+            return refuse((struct place){k, NONE, "dtypes", i, NULL}, "no dtype is named '%s'",
+                          f->dtypes[i]);
     for (size_t i = 0; i < f->n_when; i++)
         if (!read_expression((struct place){k, NONE, "when", i, NULL}, &facts, f->when[i],
                              &k->when[i]))
@@ -424,25 +416,18 @@ static unsigned other_architecture(const struct kernel *k, const struct kg_devic
     return 0;
 }
 
-static bool has_dtypes(const struct kernel *k, const struct kg_problem *p)
-{
-    const struct manifest_kernel *f = k->file;
-    bool good = true;
-    for (size_t i = 0; i < f->n_dtypes; i++)
-        good = good && storage_by_name(f->dtypes[i])->code ==
-                           (f->n_dtypes == 1 ? op_dtype(p) : p->dtype[i]);
-    return good;
-}
-
 /* A condition without a value is told by bundle_prepare(). */
 bool bundle_serves(const struct kg_kernel *kernel, const struct kg_problem *p,
                    const struct kg_device *device)
 {
     const struct kernel *k = KERNEL_OF(kernel);
+    const struct manifest_kernel *f = k->file;
     int64_t facts[FACTS_MAX];
-    if (!k->op || strcmp(k->op->name, p->op) != 0 || !has_dtypes(k, p) ||
-        other_architecture(k, device))
+    if (!k->op || strcmp(k->op->name, p->op) != 0 || other_architecture(k, device))
         return false;
+    for (size_t i = 0; i < f->n_dtypes; i++)
+        if (storage_by_name(f->dtypes[i])->code != (f->n_dtypes == 1 ? op_dtype(p) : p->dtype[i]))
+            return false;
     k->bundle->sm_count = device->sm_count;
     fill_facts(k, p, NULL, facts);
     return conditions_hold(k, facts) != 0;
@@ -461,10 +446,9 @@ static bool prepare(struct kernel *k, const struct kg_problem *p, struct gate_er
         if (!make_call(k, i, p, facts, &call))
             return false;
         call.launch.shared = call.launch.shared > l->allowed ? call.launch.shared : l->allowed;
-        if (l->function && driver_allow(&call.launch, err))
-            return refuse((struct place){k, i, "shared", NONE, NULL}, "%.200s", err->message);
-        if (l->function && driver_allow_cluster(&call.launch, err))
-            return refuse((struct place){k, i, "cluster", NONE, NULL}, "%.200s", err->message);
+        const char *what;
+        if (l->function && driver_allow(&call.launch, &what, err))
+            return refuse((struct place){k, i, what, NONE, NULL}, "%.200s", err->message);
         l->allowed = call.launch.shared;
     }
     return true;
@@ -492,9 +476,17 @@ const char *bundle_fault(const struct kg_kernel *k)
 
 /* ---- opening ---- */
 
-static void make_table(struct bundle *b)
+enum gate_status bundle_open(const struct piece *piece, struct bundle **out,
+                             const struct kg_library **table, struct gate_error *err)
 {
-    const struct manifest *m = b->manifest;
+    struct bundle *b = xcalloc(1, sizeof *b);
+    const struct manifest *m = piece->manifest;
+    b->text = (struct bytes){(const unsigned char *)piece->bytes.data, piece->object_bytes};
+    b->manifest = m;
+    b->kernels = xcalloc(m->n_kernels, sizeof *b->kernels);
+    b->list = xcalloc(m->n_kernels, sizeof *b->list);
+    b->n_files = piece->n_files;
+    memcpy(b->files, piece->files, piece->n_files * sizeof *piece->files);
     for (size_t i = 0; i < m->n_kernels; i++) {
         const struct manifest_kernel *f = &m->kernels[i];
         struct kernel *k = &b->kernels[i];
@@ -516,20 +508,6 @@ static void make_table(struct bundle *b)
     b->table = (struct kg_library){sizeof b->table, KG_ABI_VERSION, m->provider,
                                    m->version,      KG_DEVICE_CUDA, (uint32_t)m->n_kernels,
                                    b->list,         NULL,           NULL};
-}
-
-enum gate_status bundle_open(const struct piece *piece, struct bundle **out,
-                             const struct kg_library **table, struct gate_error *err)
-{
-    struct bundle *b = xcalloc(1, sizeof *b);
-    const struct manifest *m = piece->manifest;
-    b->text = (struct bytes){(const unsigned char *)piece->bytes.data, piece->object_bytes};
-    b->manifest = m;
-    b->kernels = xcalloc(m->n_kernels, sizeof *b->kernels);
-    b->list = xcalloc(m->n_kernels, sizeof *b->list);
-    b->n_files = piece->n_files;
-    memcpy(b->files, piece->files, piece->n_files * sizeof *piece->files);
-    make_table(b);
     for (size_t i = 0; i < m->n_kernels; i++)
         if (!read_kernel(&b->kernels[i])) {
             manifest_fault(b->text, &b->fault, err);
@@ -559,17 +537,6 @@ void bundle_close(struct bundle *b)
     free(b);
 }
 
-static enum gate_status load_launch(struct bundle *b, struct launch *l, struct gate_error *err)
-{
-    void **module = &b->modules[l->code];
-    enum gate_status status = GATE_OK;
-    if (!*module)
-        status = driver_load(b->files[l->code].data, module, err);
-    if (!status)
-        status = driver_function(*module, l->file->entry, &l->function, err);
-    return status ? gate_fail_context(err, "'%s'", l->file->code) : GATE_OK;
-}
-
 enum gate_status bundle_start(struct bundle *b, const struct kg_device *device,
                               struct gate_error *err)
 {
@@ -585,8 +552,12 @@ enum gate_status bundle_start(struct bundle *b, const struct kg_device *device,
         if (cannot)
             continue;
         any = true;
-        for (size_t j = 0; j < k->file->n_launches; j++)
-            TRY(load_launch(b, &k->launches[j], err));
+        for (size_t j = 0; j < k->file->n_launches; j++) {
+            struct launch *l = &k->launches[j];
+            if (driver_function(b->files[l->code].data, &b->modules[l->code], l->file->entry,
+                                &l->function, err))
+                return gate_fail_context(err, "'%s'", l->file->code);
+        }
     }
     return any || !other ? GATE_OK
                          : gate_fail(err, GATE_WRONG,

@@ -48,17 +48,16 @@ struct driver_launch {
 /* GATE_ENVIRONMENT: there is no driver, or too old a one. */
 enum gate_status driver_start(struct gate_error *err);
 
-/* Loads a cubin. GATE_WRONG, with the driver's reason. */
-enum gate_status driver_load(const void *cubin, void **module, struct gate_error *err);
+/* Of a cubin, which is loaded where *module is NULL. GATE_WRONG: it cannot be, or has none of this
+ * name. */
+enum gate_status driver_function(const void *cubin, void **module, const char *name,
+                                 void **function, struct gate_error *err);
 void driver_unload(void *module); /* NULL is fine */
 
-/* GATE_WRONG: it has none of this name. */
-enum gate_status driver_function(void *module, const char *name, void **function,
-                                 struct gate_error *err);
-
-/* Lets launches have so many dynamic bytes of shared memory, and such clusters. */
-enum gate_status driver_allow(const struct driver_launch *l, struct gate_error *err);
-enum gate_status driver_allow_cluster(const struct driver_launch *l, struct gate_error *err);
+/* Lets launches have so many dynamic bytes of shared memory, and such clusters. GATE_WRONG: *what
+ * is refused, "shared" or "cluster". */
+enum gate_status driver_allow(const struct driver_launch *l, const char **what,
+                              struct gate_error *err);
 
 /* False: the driver refuses. */
 bool driver_launch(const struct driver_launch *l);

@@ -3,6 +3,8 @@
 #include "gate/library/bundle.h"
 
 #include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -67,18 +69,29 @@ enum gate_status driver_start(struct gate_error *err)
     return GATE_OK;
 }
 
-static const char *name_of(int result)
+/* GATE_WRONG with what was tried and the driver's name for what came of it. */
+__attribute__((format(printf, 3, 4))) static enum gate_status
+check(int result, struct gate_error *err, const char *format, ...)
 {
     const char *name = NULL;
-    return driver.error_name(result, &name) == CUDA_SUCCESS && name ? name : "an unknown error";
+    char tried[160];
+    va_list args;
+    if (result == CUDA_SUCCESS)
+        return GATE_OK;
+    va_start(args, format);
+    vsnprintf(tried, sizeof tried, format, args);
+    va_end(args);
+    bool known = driver.error_name(result, &name) == CUDA_SUCCESS && name;
+    return gate_fail(err, GATE_WRONG, "%s: %s", tried, known ? name : "an unknown error");
 }
 
-enum gate_status driver_load(const void *cubin, void **module, struct gate_error *err)
+enum gate_status driver_function(const void *cubin, void **module, const char *name,
+                                 void **function, struct gate_error *err)
 {
-    int result = driver.load(module, cubin);
-    return result == CUDA_SUCCESS
-               ? GATE_OK
-               : gate_fail(err, GATE_WRONG, "the driver does not load it: %s", name_of(result));
+    if (!*module)
+        TRY(check(driver.load(module, cubin), err, "the driver does not load it"));
+    return check(driver.function(function, *module, name), err, "the driver finds no '%.100s'",
+                 name);
 }
 
 void driver_unload(void *module)
@@ -87,34 +100,18 @@ void driver_unload(void *module)
         (void)driver.unload(module);
 }
 
-enum gate_status driver_function(void *module, const char *name, void **function,
-                                 struct gate_error *err)
-{
-    int result = driver.function(function, module, name);
-    return result == CUDA_SUCCESS ? GATE_OK
-                                  : gate_fail(err, GATE_WRONG, "the driver finds no '%.100s': %s",
-                                              name, name_of(result));
-}
-
-enum gate_status driver_allow(const struct driver_launch *l, struct gate_error *err)
-{
-    int result = driver.set(l->function, FUNCTION_DYNAMIC_SHARED, (int)l->shared);
-    return result == CUDA_SUCCESS
-               ? GATE_OK
-               : gate_fail(err, GATE_WRONG, "the driver refuses %u bytes of shared memory: %s",
-                           l->shared, name_of(result));
-}
-
-enum gate_status driver_allow_cluster(const struct driver_launch *l, struct gate_error *err)
+enum gate_status driver_allow(const struct driver_launch *l, const char **what,
+                              struct gate_error *err)
 {
     const unsigned blocks = l->cluster[0] * l->cluster[1] * l->cluster[2];
-    const int result = blocks > PORTABLE_CLUSTER
-                           ? driver.set(l->function, FUNCTION_LARGE_CLUSTER, 1)
-                           : CUDA_SUCCESS;
-    return result == CUDA_SUCCESS
+    *what = "shared";
+    TRY(check(driver.set(l->function, FUNCTION_DYNAMIC_SHARED, (int)l->shared), err,
+              "the driver refuses %u bytes of shared memory", l->shared));
+    *what = "cluster";
+    return blocks <= PORTABLE_CLUSTER
                ? GATE_OK
-               : gate_fail(err, GATE_WRONG, "the driver refuses a cluster of %u blocks: %s", blocks,
-                           name_of(result));
+               : check(driver.set(l->function, FUNCTION_LARGE_CLUSTER, 1), err,
+                       "the driver refuses a cluster of %u blocks", blocks);
 }
 
 bool driver_launch(const struct driver_launch *l)

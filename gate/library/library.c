@@ -26,26 +26,6 @@ static bool valid_name(const char *name, size_t max)
     return n > 0 && n <= max && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_.-") == n;
 }
 
-static enum gate_status check_kernel(const struct kg_library *t, uint32_t i, struct gate_error *err)
-{
-    const struct kg_kernel *k = t->kernels[i];
-    if (!k || k->struct_bytes < sizeof *k)
-        return gate_fail(err, GATE_WRONG,
-                         "kernel %u of provider '%s' is not a kg_kernel of this ABI", i,
-                         t->provider);
-    if (!valid_name(k->name, 63))
-        return gate_fail(err, GATE_WRONG, "kernel %u of provider '%s' has no valid name", i,
-                         t->provider);
-    if (!valid_name(k->op, 63))
-        return gate_fail(err, GATE_WRONG, "kernel '%s' has no valid name of an op", k->name);
-    if (!k->supports || !k->launch)
-        return gate_fail(err, GATE_WRONG, "kernel '%s' lacks supports() or launch()", k->name);
-    for (uint32_t j = 0; j < i; j++)
-        if (!strcmp(t->kernels[j]->name, k->name))
-            return gate_fail(err, GATE_WRONG, "two kernels are named '%s'", k->name);
-    return GATE_OK;
-}
-
 static enum gate_status check_table(const struct kg_library *t, uint32_t kind,
                                     struct gate_error *err)
 {
@@ -62,8 +42,23 @@ static enum gate_status check_table(const struct kg_library *t, uint32_t kind,
     if (!t->kernels || !t->n_kernels || t->n_kernels > MAX_KERNELS)
         return gate_fail(err, GATE_WRONG, "provider '%s' offers %u kernels", t->provider,
                          t->kernels ? t->n_kernels : 0);
-    for (uint32_t i = 0; i < t->n_kernels; i++)
-        TRY(check_kernel(t, i, err));
+    for (uint32_t i = 0; i < t->n_kernels; i++) {
+        const struct kg_kernel *k = t->kernels[i];
+        if (!k || k->struct_bytes < sizeof *k)
+            return gate_fail(err, GATE_WRONG,
+                             "kernel %u of provider '%s' is not a kg_kernel of this ABI", i,
+                             t->provider);
+        if (!valid_name(k->name, 63))
+            return gate_fail(err, GATE_WRONG, "kernel %u of provider '%s' has no valid name", i,
+                             t->provider);
+        if (!valid_name(k->op, 63))
+            return gate_fail(err, GATE_WRONG, "kernel '%s' has no valid name of an op", k->name);
+        if (!k->supports || !k->launch)
+            return gate_fail(err, GATE_WRONG, "kernel '%s' lacks supports() or launch()", k->name);
+        for (uint32_t j = 0; j < i; j++)
+            if (!strcmp(t->kernels[j]->name, k->name))
+                return gate_fail(err, GATE_WRONG, "two kernels are named '%s'", k->name);
+    }
     return GATE_OK;
 }
 

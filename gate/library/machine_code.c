@@ -53,11 +53,6 @@ struct fatbin_packing {
 
 /* ---- cubins ---- */
 
-static bool is_entry(const Elf64_Sym *symbol)
-{
-    return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_other & CUBIN_ENTRY;
-}
-
 /* Symbol i of a cubin; false behind the last one, and where there is no table. */
 static bool cubin_symbol(struct bytes cubin, const Elf64_Shdr *table, size_t i, Elf64_Sym *symbol)
 {
@@ -78,13 +73,14 @@ static bool next_kernel(struct bytes cubin, const Elf64_Shdr *table, size_t i,
                         struct machine_kernel *out)
 {
     Elf64_Sym symbol;
-    while (cubin_symbol(cubin, table, i, &symbol) && !is_entry(&symbol))
-        i++;
-    if (!cubin_symbol(cubin, table, i, &symbol))
-        return false;
-    const char *name = elf_text(cubin, table->sh_link, symbol.st_name);
-    *out = (struct machine_kernel){name, cubin, symbol.st_shndx, i};
-    return true;
+    for (; cubin_symbol(cubin, table, i, &symbol); i++) {
+        if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || !(symbol.st_other & CUBIN_ENTRY))
+            continue;
+        const char *name = elf_text(cubin, table->sh_link, symbol.st_name);
+        *out = (struct machine_kernel){name, cubin, symbol.st_shndx, i};
+        return true;
+    }
+    return false;
 }
 
 bool machine_code_find(struct bytes cubin, const char *name, struct machine_kernel *out)
@@ -245,46 +241,25 @@ bool machine_code_is_read(const struct machine_code *m)
 
 /* ---- hashes ---- */
 
-/* Which sections are the code of a kernel; a cubin of thousands is looked through once. */
-struct texts {
-    unsigned char is_kernel[(UINT16_MAX + 1) / 8]; /* a bit for each section */
-};
-
-static void find_texts(struct bytes cubin, struct texts *texts)
-{
-    Elf64_Shdr table;
-    struct machine_kernel k;
-    memset(texts, 0, sizeof *texts);
-    if (!elf_find(cubin, ".symtab", &table))
-        return;
-    for (size_t i = 0; next_kernel(cubin, &table, i, &k); i = k.symbol + 1)
-        texts->is_kernel[k.text / 8] |= (unsigned char)(1u << k.text % 8);
-}
-
-/* Does section i go to the device with this kernel? What belongs to one kernel names its code as
+/* The sections that go to the device with this kernel. What belongs to one kernel names its code as
  * the section that it informs about; what names none is there for all. */
-static bool is_of_kernel(const struct machine_kernel *k, const struct texts *texts, size_t i,
-                         const Elf64_Shdr *s)
-{
-    if (!(s->sh_flags & SHF_ALLOC))
-        return false;
-    if (s->sh_flags & SHF_EXECINSTR)
-        return i == k->text || !(texts->is_kernel[i / 8] & 1u << i % 8);
-    return s->sh_info == k->text || s->sh_info == 0;
-}
-
 static bool add_to_hash(SHA2_CTX *context, const struct machine_kernel *k)
 {
+    unsigned char is_kernel[UINT16_MAX + 1] = {0}; /* which sections are the code of one */
     Elf64_Ehdr h;
     Elf64_Shdr s;
+    struct machine_kernel any;
     struct bytes content;
-    struct texts texts;
     if (!elf_header(k->cubin, &h))
         return false;
-    find_texts(k->cubin, &texts);
+    if (elf_find(k->cubin, ".symtab", &s))
+        for (size_t i = 0; next_kernel(k->cubin, &s, i, &any); i = any.symbol + 1)
+            is_kernel[any.text] = true;
     SHA256Update(context, (const uint8_t *)&h.e_flags, sizeof h.e_flags); /* the architecture */
     for (size_t i = 0; elf_section(k->cubin, i, &s); i++) {
-        if (!is_of_kernel(k, &texts, i, &s))
+        const bool own = s.sh_flags & SHF_EXECINSTR ? i == k->text || !is_kernel[i]
+                                                    : s.sh_info == k->text || s.sh_info == 0;
+        if (!(s.sh_flags & SHF_ALLOC) || !own)
             continue;
         const uint64_t about[] = {s.sh_type, s.sh_flags, s.sh_size, i == k->text};
         if (!elf_content(k->cubin, &s, &content))

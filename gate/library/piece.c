@@ -24,12 +24,6 @@
 #define NAME_MAX_BYTES 100
 #define HASHED_MAX_BYTES ((size_t)1 << 30)
 
-static bool is_file_name(const char *name, size_t n)
-{
-    return n > 0 && n <= NAME_MAX_BYTES && name[0] != '.' && name[0] != '-' &&
-           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-") == n;
-}
-
 static bool is_named_before(const struct piece *p, const char *name)
 {
     for (unsigned i = 0; i < p->n_files; i++)
@@ -40,7 +34,9 @@ static bool is_named_before(const struct piece *p, const char *name)
 
 static enum gate_status add_name(struct piece *p, const char *name, struct gate_error *err)
 {
-    if (!is_file_name(name, strlen(name)))
+    const size_t n = strlen(name);
+    if (!n || n > NAME_MAX_BYTES || name[0] == '.' || name[0] == '-' ||
+        strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-") != n)
         return gate_fail(err, GATE_WRONG,
                          "it names the file '%.100s', which is no name of a file: letters, digits "
                          "and _.+- only, without a folder",
@@ -51,28 +47,23 @@ static enum gate_status add_name(struct piece *p, const char *name, struct gate_
     return GATE_OK;
 }
 
-/* Those of its machine code, each once. */
-static enum gate_status read_manifest(struct piece *p, struct bytes text, struct gate_error *err)
-{
-    if (!p->manifest)
-        TRY(manifest_parse(text, &p->manifest, err));
-    for (size_t i = 0; i < p->manifest->n_kernels; i++) {
-        const struct manifest_kernel *k = &p->manifest->kernels[i];
-        for (size_t j = 0; j < k->n_launches; j++)
-            if (!is_named_before(p, k->launches[j].code))
-                TRY(add_name(p, k->launches[j].code, err));
-    }
-    return GATE_OK;
-}
-
 /* The names in the section, one behind the other; the linker may leave zeros between them. */
 static enum gate_status read_names(struct piece *p, struct gate_error *err)
 {
     const struct bytes object = {(const unsigned char *)p->bytes.data, p->object_bytes};
     struct bytes names;
     Elf64_Shdr s;
-    if (manifest_is(object))
-        return read_manifest(p, object, err);
+    if (manifest_is(object)) { /* those of its machine code, each once */
+        if (!p->manifest)
+            TRY(manifest_parse(object, &p->manifest, err));
+        for (size_t i = 0; i < p->manifest->n_kernels; i++) {
+            const struct manifest_kernel *k = &p->manifest->kernels[i];
+            for (size_t j = 0; j < k->n_launches; j++)
+                if (!is_named_before(p, k->launches[j].code))
+                    TRY(add_name(p, k->launches[j].code, err));
+        }
+        return GATE_OK;
+    }
     if (!elf_find(object, SECTION, &s))
         return GATE_OK;
     if (!elf_content(object, &s, &names) || (names.n && names.at[names.n - 1]))

@@ -86,21 +86,6 @@ static void read_attributes(struct bytes b, const struct machine_kernel *k, bool
     }
 }
 
-/* The bytes that loads and stores of local memory move, by bits 73 to 75 of the instruction. */
-static void count_local(struct bytes code, struct resources *out)
-{
-    static const unsigned char widths[8] = {1, 1, 2, 2, 4, 8, 16, 0};
-    uint64_t words[2];
-    out->of[RESOURCE_LOCAL_STORES] = out->of[RESOURCE_LOCAL_LOADS] = 0;
-    for (size_t at = 0; bytes_take(code, at, words, sizeof words); at += INSTRUCTION_BYTES) {
-        const unsigned opcode = words[0] & 0xfff, width = widths[words[1] >> 9 & 7];
-        if (opcode == OPCODE_STL)
-            out->of[RESOURCE_LOCAL_STORES] += width;
-        if (opcode == OPCODE_LDL)
-            out->of[RESOURCE_LOCAL_LOADS] += width;
-    }
-}
-
 static void take_section(const struct machine_kernel *k, size_t i, const Elf64_Shdr *s,
                          const char *name, struct parameters *p, struct resources *out)
 {
@@ -109,9 +94,19 @@ static void take_section(const struct machine_kernel *k, size_t i, const Elf64_S
     if (!elf_content(k->cubin, s, &content))
         return;
     if (i == k->text) {
+        static const unsigned char widths[8] = {1, 1, 2, 2, 4, 8, 16, 0}; /* by bits 73 to 75 */
+        uint64_t words[2];
         out->of[RESOURCE_CODE] = (int64_t)content.n;
-        if (out->architecture >= 70)
-            count_local(content, out);
+        if (out->architecture < 70)
+            return;
+        out->of[RESOURCE_LOCAL_STORES] = out->of[RESOURCE_LOCAL_LOADS] = 0;
+        for (size_t at = 0; bytes_take(content, at, words, sizeof words); at += INSTRUCTION_BYTES) {
+            const unsigned opcode = words[0] & 0xfff, width = widths[words[1] >> 9 & 7];
+            if (opcode == OPCODE_STL)
+                out->of[RESOURCE_LOCAL_STORES] += width;
+            if (opcode == OPCODE_LDL)
+                out->of[RESOURCE_LOCAL_LOADS] += width;
+        }
     } else if (!strcmp(name, ".nv.info") || (own && !strncmp(name, ".nv.info.", 9))) {
         read_attributes(content, k, own, p, out);
     } else if (own && !strncmp(name, ".nv.shared.", 11) && s->sh_size <= UINT32_MAX) {

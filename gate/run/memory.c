@@ -147,41 +147,16 @@ struct memory *memory_open(const char *library)
     return NULL;
 }
 
-static void save(const struct memory *m)
-{
-    struct buf text;
-    struct gate_error err;
-    size_t n = m->n_fresh;
-    buf_init(&text, FILE_MAX);
-    buf_printf(&text, "{\"schema\":\"%s\",\"entries\":[\n", schemas[0]);
-    buf_append(&text, m->fresh.data, m->fresh.len);
-    for (size_t i = 0; i < m->file.n_entries && n < ENTRIES_MAX; i++) {
-        if (m->dropped[i])
-            continue;
-        fields_write(&memory_entry_shape, &m->file.entries[i], &text);
-        buf_puts(&text, ",\n");
-        n++;
-    }
-    if (n)
-        text.len -= 2;
-    buf_puts(&text, "]}\n");
-    if (m->n_fresh > ENTRIES_MAX || m->fresh.failed || text.failed)
-        fprintf(stderr, "gate run: what was found is too much to be remembered\n");
-    else if (file_write_atomic(m->path, text.data, text.len, &err))
-        fprintf(stderr, "gate run: what was found is not remembered: %s\n", err.message);
-    buf_release(&text);
-}
-
 void memory_close(struct memory *m, bool keep)
 {
-    struct gate_error unread;
+    struct gate_error why;
     struct buf now;
     if (!m)
         return;
     bool changed = keep && m->n_fresh > 0;
     for (size_t i = 0; i < m->file.n_entries; i++)
         changed |= keep && m->dropped[i];
-    bool untouched = read_file(m->path, &now, &unread) && now.len == m->bytes.len &&
+    bool untouched = read_file(m->path, &now, &why) && now.len == m->bytes.len &&
                      (!now.len || !memcmp(now.data, m->bytes.data, now.len));
     buf_release(&now);
     if (m->dropped && !untouched) {
@@ -191,7 +166,26 @@ void memory_close(struct memory *m, bool keep)
                 m->path);
         unlink(m->path);
     } else if (changed) {
-        save(m);
+        struct buf text;
+        size_t n = m->n_fresh;
+        buf_init(&text, FILE_MAX);
+        buf_printf(&text, "{\"schema\":\"%s\",\"entries\":[\n", schemas[0]);
+        buf_append(&text, m->fresh.data, m->fresh.len);
+        for (size_t i = 0; i < m->file.n_entries && n < ENTRIES_MAX; i++) {
+            if (m->dropped[i])
+                continue;
+            fields_write(&memory_entry_shape, &m->file.entries[i], &text);
+            buf_puts(&text, ",\n");
+            n++;
+        }
+        if (n)
+            text.len -= 2;
+        buf_puts(&text, "]}\n");
+        if (m->n_fresh > ENTRIES_MAX || m->fresh.failed || text.failed)
+            fprintf(stderr, "gate run: what was found is too much to be remembered\n");
+        else if (file_write_atomic(m->path, text.data, text.len, &why))
+            fprintf(stderr, "gate run: what was found is not remembered: %s\n", why.message);
+        buf_release(&text);
     }
     fields_release(&memory_file_shape, &m->file);
     free(m->taken.texts);
@@ -246,7 +240,7 @@ static void key_of(const struct run *run, const struct run_case *c, enum finding
         add(&key, lib->version);
         add(&key, lib->sha256);
     }
-    if (c) {
+    if (what != FINDING_CEILINGS) {
         struct buf problem;
         buf_init(&problem, 1 << 20);
         fields_write(&case_file_shape, c->about->file, &problem);
@@ -405,14 +399,15 @@ static void remember(struct run *run, const struct run_case *c, enum finding wha
     struct memory *m = run->memory;
     char key[65];
     struct memory_entry e = {.key = key,
-                             .library_sha256 = c ? m->library : NULL,
+                             .library_sha256 = what != FINDING_CEILINGS ? m->library : NULL,
                              .run_uuid = run->origin.uuid,
                              .seed = run->seed_text,
                              .has_ceilings = what == FINDING_CEILINGS,
                              .ceilings = run->ceilings.document};
     struct message_fingerprints texts;
     struct document_arm arms[ARMS_MAX];
-    for (size_t i = 0; c && i < c->result.n_arms && e.n_arms < ARMS_MAX; i++) {
+    const size_t n_arms = what != FINDING_CEILINGS ? c->result.n_arms : 0;
+    for (size_t i = 0; i < n_arms && e.n_arms < ARMS_MAX; i++) {
         struct document_arm *arm = &arms[e.n_arms];
         *arm = c->result.arms[i];
         arm->has_timing &= what == FINDING_VENDORS;

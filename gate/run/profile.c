@@ -205,32 +205,6 @@ static void profile_baselines(const struct job *job, struct profile_side *sides,
     }
 }
 
-static void profile_cases(struct job *job, struct run_case *const *cases, size_t n)
-{
-    struct profile_side *new = xcalloc(n, sizeof *new), *old = xcalloc(n, sizeof *old);
-    struct profile_side *all[PROFILE_CASES_MAX];
-    for (size_t i = 0; i < n; i++) {
-        all[i] = &new[i];
-        new[i].c = old[i].c = cases[i];
-        ncu_find(job->ncu, &new[i].why);
-    }
-    if (!new[0].why.status) {
-        profile_library(job, job->options->library, all, n);
-        profile_baselines(job, old, n);
-    }
-    for (size_t i = 0; i < n; i++) {
-        struct profile *p = cases[i]->profile;
-        const struct gate_error *why = new[i].why.status ? &new[i].why : &old[i].why;
-        utf8_print(p->message, sizeof p->message, "%.400s", why->status ? why->message : "");
-        if (why->status)
-            continue;
-        cases[i]->record.counters.message = NULL;
-        compare_tables(&new[i].table, &old[i].table, cases[i]);
-    }
-    free(new);
-    free(old);
-}
-
 void profile_run(struct run *run, const struct supervisor_options *options,
                  void (*progress)(const char *text))
 {
@@ -253,6 +227,28 @@ void profile_run(struct run *run, const struct supervisor_options *options,
         if (n < PROFILE_CASES_MAX)
             cases[n++] = c;
     }
-    if (n)
-        profile_cases(&job, cases, n);
+    if (!n)
+        return;
+    struct profile_side *new = xcalloc(n, sizeof *new), *old = xcalloc(n, sizeof *old);
+    struct profile_side *all[PROFILE_CASES_MAX];
+    for (size_t i = 0; i < n; i++) {
+        all[i] = &new[i];
+        new[i].c = old[i].c = cases[i];
+        ncu_find(job.ncu, &new[i].why);
+    }
+    if (!new[0].why.status) {
+        profile_library(&job, job.options->library, all, n);
+        profile_baselines(&job, old, n);
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct profile *p = cases[i]->profile;
+        const struct gate_error *why = new[i].why.status ? &new[i].why : &old[i].why;
+        utf8_print(p->message, sizeof p->message, "%.400s", why->status ? why->message : "");
+        if (why->status)
+            continue;
+        cases[i]->record.counters.message = NULL;
+        compare_tables(&new[i].table, &old[i].table, cases[i]);
+    }
+    free(new);
+    free(old);
 }

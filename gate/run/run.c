@@ -338,18 +338,6 @@ static bool any_wanted(const struct run *run, enum document_stage stage)
     return false;
 }
 
-/* Cases that equal code settles are done with the first process, but for the sampled ones. */
-static void settle(struct run *run)
-{
-    size_t n = run->suite->n_cases;
-    for (size_t i = 0; i < n && run->n_processes == 1 && !run->samples; i++)
-        run->samples = is_wanted(&run->cases[i], STAGE_FIRST) && run->cases[i].has_result &&
-                       !run_is_settled(run, &run->cases[i]);
-    for (size_t i = 0; i < n; i++)
-        if (run_is_settled(run, &run->cases[i]))
-            run->cases[i].sequence[STAGE_FIRST].wanted = 1;
-}
-
 /* Processes until no case wants another one of this stage. */
 static void run_stage(struct run *run, struct supervisor *s, enum document_stage stage,
                       run_progress_fn progress)
@@ -366,8 +354,14 @@ static void run_stage(struct run *run, struct supervisor *s, enum document_stage
             order[i - 1] = other;
         }
         run_process(run, s, order, stage, progress);
-        if (stage == STAGE_FIRST)
-            settle(run);
+        /* Cases that equal code settles are done with the first process, but for the sampled ones.
+         */
+        for (size_t i = 0; i < n && run->n_processes == 1 && !run->samples; i++)
+            run->samples = is_wanted(&run->cases[i], STAGE_FIRST) && run->cases[i].has_result &&
+                           !run_is_settled(run, &run->cases[i]);
+        for (size_t i = 0; i < n && stage == STAGE_FIRST; i++)
+            if (run_is_settled(run, &run->cases[i]))
+                run->cases[i].sequence[STAGE_FIRST].wanted = 1;
         for (size_t i = 0; i < n; i++)
             if (run->cases[i].has_result && !is_wanted(&run->cases[i], stage))
                 run_decide(run, &run->cases[i]);

@@ -35,16 +35,6 @@ struct libraries {
     struct fetch fetch;
 };
 
-/* NULL: not looked for yet. */
-static const struct sought *find_sought(const struct libraries *l, const struct baseline_entry *e)
-{
-    for (size_t i = 0; i < l->n; i++)
-        if (!strcmp(l->list[i].wanted, e->library_sha256) &&
-            (!l->list[i].why[0] || !strcmp(l->list[i].commit, e->commit)))
-            return &l->list[i];
-    return NULL;
-}
-
 void run_fall_back(const struct run *run, struct run_case *c, const char *why)
 {
     bool usable = c->record.has_baseline && c->baseline.control_ns > 0 &&
@@ -112,11 +102,14 @@ static enum gate_status open_library(const struct run *run, struct run_case *c, 
                                      struct gate_error *err)
 {
     const struct baseline_entry *e = &c->baseline;
-    const struct sought *known = find_sought(l, e);
     struct gate_error why = {0};
     struct sought s = {.why = ""};
     c->record.mode = MODE_PAIRED;
-    if (known) {
+    for (size_t i = 0; i < l->n; i++) {
+        const struct sought *known = &l->list[i];
+        if (strcmp(known->wanted, e->library_sha256) != 0 ||
+            (known->why[0] && strcmp(known->commit, e->commit) != 0))
+            continue;
         pair_with(run, c, known);
         return GATE_OK;
     }

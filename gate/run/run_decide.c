@@ -169,25 +169,6 @@ static void decide_measured(const struct run *run, struct run_case *c)
     }
 }
 
-static void decide_unmeasured(const struct run *run, struct run_case *c)
-{
-    c->record.verdict = c->result.outcome == CASE_WRONG         ? VERDICT_WRONG
-                        : c->result.outcome == CASE_ENVIRONMENT ? VERDICT_ENVIRONMENT
-                                                                : VERDICT_NO_VERDICT;
-    c->sequence[STAGE_FIRST].wanted = c->sequence[STAGE_CONFIRMATION].wanted = 0;
-    if (c->record.verdict == VERDICT_WRONG) { /* and the one command that shows it again */
-        char command[500];
-        struct reproduce how = run->reproduce;
-        how.seed = c->seed;
-        reproduce_command(&how, c->about->id, c->result.while_measuring, command, sizeof command);
-        int room = (int)(sizeof c->reason - strlen(command) - sizeof "; again: ");
-        snprintf(c->reason, sizeof c->reason, "%.*s; again: %s", room, c->result.message, command);
-    } else {
-        snprintf(c->reason, sizeof c->reason, "%s%s",
-                 c->result.outcome == CASE_UNSUPPORTED ? "not served: " : "", c->result.message);
-    }
-}
-
 /* Without a threshold a process whose calls of launch() take so much longer is no reason to stop
  * after one. */
 #define STANDS_OUT 1.25
@@ -297,18 +278,6 @@ static void ask_fresh(const struct run *run, struct run_case *c)
     q->decision = (struct decision){.verdict = VERDICT_IMPROVEMENT, .next = DECIDE_DONE};
 }
 
-/* Without a threshold it is asked only of what looks like it: nobody waits for the processes that
- * would say how well it is known. On the host device the call does the work. */
-static bool calls_seem_slow(const struct run *run, const struct run_case *c)
-{
-    struct ratio_column column = column_of(c, STAGE_FIRST, FIGURE_CALLS);
-    if (run->greeting->device.kind == DEVICE_HOST || column.n < DECIDE_FIRST_LOOK)
-        return false;
-    double d = stats_middle(column.d, column.n);
-    return d > log(CALLS_SEEM_SLOW) &&
-           expm1(d) * stats_middle(column.baseline_ns, column.n) > CALLS_FLOOR_NS;
-}
-
 /*
  * Asks what else is to be known of a case than its time, and for the processes that this lacks:
  * what a call of launch() takes on the host, by the policy's threshold, else from twice as long and
@@ -320,9 +289,16 @@ static void ask_more(const struct run *run, struct run_case *c)
         return;
     c->record.has_ratio_calls =
         read_ratio(c, FIGURE_CALLS, DECIDE_FIRST_LOOK, &c->record.ratio_calls);
+    /* Without a threshold it is asked only of what looks like it: nobody waits for the processes
+     * that would say how well it is known. On the host device the call does the work. */
+    struct ratio_column calls = column_of(c, STAGE_FIRST, FIGURE_CALLS);
+    double d = stats_middle(calls.d, calls.n);
+    bool seem_slow = run->greeting->device.kind != DEVICE_HOST && calls.n >= DECIDE_FIRST_LOOK &&
+                     d > log(CALLS_SEEM_SLOW) &&
+                     expm1(d) * stats_middle(calls.baseline_ns, calls.n) > CALLS_FLOOR_NS;
     if (run->policy.host_threshold > 0)
         ask(run, c, &c->calls, run->policy.host_threshold, CLOCK_NS);
-    else if (c->calls.asked || calls_seem_slow(run, c))
+    else if (c->calls.asked || seem_slow)
         ask(run, c, &c->calls, CALLS_THRESHOLD, CALLS_FLOOR_NS);
     bool faster = c->record.verdict == VERDICT_IMPROVEMENT ||
                   (c->decision.next == DECIDE_CONFIRM && c->decision.ratio.value < 1);
@@ -367,7 +343,24 @@ void run_decide(const struct run *run, struct run_case *c)
     if (c->result.outcome == CASE_MEASURED && leaves_out_work(run, c))
         c->result.outcome = CASE_WRONG;
     if (c->result.outcome != CASE_MEASURED) {
-        decide_unmeasured(run, c);
+        c->record.verdict = c->result.outcome == CASE_WRONG         ? VERDICT_WRONG
+                            : c->result.outcome == CASE_ENVIRONMENT ? VERDICT_ENVIRONMENT
+                                                                    : VERDICT_NO_VERDICT;
+        c->sequence[STAGE_FIRST].wanted = c->sequence[STAGE_CONFIRMATION].wanted = 0;
+        if (c->record.verdict == VERDICT_WRONG) { /* and the one command that shows it again */
+            char command[500];
+            struct reproduce how = run->reproduce;
+            how.seed = c->seed;
+            reproduce_command(&how, c->about->id, c->result.while_measuring, command,
+                              sizeof command);
+            int room = (int)(sizeof c->reason - strlen(command) - sizeof "; again: ");
+            snprintf(c->reason, sizeof c->reason, "%.*s; again: %s", room, c->result.message,
+                     command);
+        } else {
+            snprintf(c->reason, sizeof c->reason, "%s%s",
+                     c->result.outcome == CASE_UNSUPPORTED ? "not served: " : "",
+                     c->result.message);
+        }
     } else if (run_is_settled(run, c)) {
         double d = c->sequence[STAGE_FIRST].process[0].log_ratio;
         c->record.verdict = VERDICT_PASS;

@@ -19,11 +19,6 @@
 /* A list that is there and has nothing in it. */
 static struct document_arm no_arm;
 
-static const char *text_or_null(const char *text)
-{
-    return text[0] ? text : NULL;
-}
-
 /* The list; NULL where nothing is in it. */
 static struct document_not_served *own_list(struct document_not_served *list, size_t n)
 {
@@ -93,10 +88,11 @@ static void add_shard(const struct run *run, struct document *out)
 static void add_libraries(struct run *run, struct document *out)
 {
     const struct message_greeting *g = run->greeting, *p = run->providers;
+    const char *code = run->candidate_code[0] ? run->candidate_code : NULL;
     out->libraries = run->libraries;
     for (size_t i = 0; i < g->n_libraries && i < DOCUMENT_LIBRARIES_MAX; i++) {
         run->libraries[i] = g->libraries[i];
-        run->libraries[i].code_sha256 = i == 0 ? text_or_null(run->candidate_code) : NULL;
+        run->libraries[i].code_sha256 = i == 0 ? code : NULL;
         out->n_libraries++;
     }
     for (size_t i = 0; p != g && i < p->n_libraries; i++)

@@ -25,21 +25,6 @@
  * measured, 0.41; the worst of few elements is up to 1. */
 #define ROUNDED_SHARE 0.41
 
-/* What rounding an output of n elements comes to; what it takes from 8 bits is no error, see
- * storage_nearest(). */
-static double least_error(const struct kg_problem *p, uint32_t dtype, double n)
-{
-    const struct dtype *row = kg_dtype_bits(dtype) > 8 ? dtype_stored(dtype) : dtype_of(p);
-    return ldexp(ROUNDED_SHARE + 1 / sqrt(n), -(int)row->mantissa - 1);
-}
-
-/* What luck may make of the error of n outputs: four standard deviations of the logarithm of a
- * ratio of two such errors. */
-static double luck(double n)
-{
-    return exp(4 * sqrt(2 / n));
-}
-
 /* What the inputs of this run do to errors, over what those of the record did, by the vendor's. */
 static double input_effect(const struct baseline_entry *baseline,
                            const struct document_verify *candidate)
@@ -97,8 +82,9 @@ static struct held hold(const struct run *run, const struct run_case *c, const c
         other = verified_error(verify_of(c, ROLE_BASELINE), output);
     else if (c->record.mode == MODE_NUMBER)
         other = error_of(output, b->rel_fro, b->outputs, b->n_outputs) * input_effect(b, candidate);
-    if (!paired || output)
-        other *= luck(n);
+    if (!paired || output) /* what luck may make of n outputs: four standard deviations of the
+                              logarithm of a ratio of two such errors */
+        other *= exp(4 * sqrt(2 / n));
     if (h.own >= 0 && other >= 0)
         h.ratio = run_same_library(run, c) ? 1 : h.own / fmax(other, least);
     return h;
@@ -114,7 +100,11 @@ static struct held worst(const struct run *run, const struct run_case *c)
     problem_tensors(p, tensors);
     for (unsigned i = 0; i < p->n_out; i++) {
         elements[i] = (double)problem_tensor_elements(&outputs[i]);
-        least[i] = least_error(p, outputs[i].dtype, elements[i]);
+        /* What rounding alone comes to; what it takes from 8 bits is no error, see
+         * storage_nearest(). */
+        const uint32_t dtype = outputs[i].dtype;
+        const struct dtype *row = kg_dtype_bits(dtype) > 8 ? dtype_stored(dtype) : dtype_of(p);
+        least[i] = ldexp(ROUNDED_SHARE + 1 / sqrt(elements[i]), -(int)row->mantissa - 1);
         fewest = fmin(fewest, elements[i]);
         most = fmax(most, least[i]);
     }

@@ -36,27 +36,15 @@ static int compare_flops(const void *a, const void *b)
     return (x->position > y->position) - (x->position < y->position);
 }
 
-static int compare_positions(const void *a, const void *b)
-{
-    const struct dealt *x = a, *y = b;
-    return (x->position > y->position) - (x->position < y->position);
-}
-
-/* The turn goes to and fro: 1 2 3 3 2 1 1 2 3 ... */
-static bool is_mine(const struct shard *s, size_t turn)
-{
-    size_t at = turn % (2 * s->count);
-    return (at < s->count ? at : 2 * s->count - 1 - at) == s->index - 1;
-}
-
 enum gate_status shard_select(struct shard *s, struct suite *suite, struct gate_error *err)
 {
-    size_t n = suite->n_cases, mine = 0;
+    size_t n = suite->n_cases;
     char threshold[40];
     SHA2_CTX sha;
     if (n < s->count)
         return gate_fail(err, GATE_USAGE, "%zu cases cannot be measured in %zu parts", n, s->count);
     struct dealt *all = xcalloc(n, sizeof *all);
+    bool *is_mine = xcalloc(n, sizeof *is_mine);
     s->positions = xcalloc(n, sizeof *s->positions);
     SHA256Init(&sha);
     for (size_t i = 0; i < n; i++) {
@@ -69,15 +57,18 @@ enum gate_status shard_select(struct shard *s, struct suite *suite, struct gate_
     SHA256End(&sha, s->suite_sha256);
     s->n_cases = n;
     qsort(all, n, sizeof *all, compare_flops);
-    for (size_t turn = 0; turn < n; turn++)
-        if (is_mine(s, turn))
-            all[mine++] = all[turn];
-    qsort(all, mine, sizeof *all, compare_positions);
-    for (size_t i = 0; i < mine; i++) {
-        s->positions[i] = all[i].position;
-        suite->cases[i] = suite->cases[all[i].position];
+    for (size_t turn = 0; turn < n; turn++) { /* it goes to and fro: 1 2 3 3 2 1 1 2 3 ... */
+        size_t at = turn % (2 * s->count);
+        if ((at < s->count ? at : 2 * s->count - 1 - at) == s->index - 1)
+            is_mine[all[turn].position] = true;
     }
-    suite->n_cases = mine;
+    suite->n_cases = 0;
+    for (size_t i = 0; i < n; i++)
+        if (is_mine[i]) {
+            s->positions[suite->n_cases] = i;
+            suite->cases[suite->n_cases++] = suite->cases[i];
+        }
+    free(is_mine);
     free(all);
     return GATE_OK;
 }

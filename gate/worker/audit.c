@@ -85,34 +85,29 @@ static enum gate_status audit_single(const struct audit *a, unsigned copy, struc
     return check_set(a, set, hash, err);
 }
 
-static enum gate_status audit_arm(const struct audit *a, struct gate_error *err)
-{
-    struct session *s = a->session;
-    const struct series *x = &s->series[s->at];
-    struct device_time unused;
-    for (unsigned copy = 0; copy < x->n_copies; copy++) {
-        TRY(session_load(s, 1, true, err));
-        TRY(device_replay_run(s->device, x->replay[copy], &unused, err));
-        TRY(audit_outputs(a, err));
-    }
-    if (s->arms[s->at].role != ROLE_CANDIDATE)
-        return GATE_OK;
-    if (!a->thorough)
-        return audit_idleness(a, x->faster_copy, err);
-    for (unsigned copy = 0; copy < x->n_copies; copy++) {
-        TRY(audit_last_rotation(a, copy, err));
-        TRY(audit_idleness(a, copy, err));
-        TRY(audit_single(a, copy, err));
-    }
-    return GATE_OK;
-}
-
 enum gate_status audit_arms(const struct audit *a, struct gate_error *err)
 {
     struct session *s = a->session;
     for (unsigned i = 0; i < s->n_arms; i++) {
+        const struct series *x = &s->series[i];
+        struct device_time unused;
         s->at = i;
-        TRY(s->arms[i].verification.fingerprints.known ? audit_arm(a, err) : GATE_OK);
+        if (!s->arms[i].verification.fingerprints.known)
+            continue;
+        for (unsigned copy = 0; copy < x->n_copies; copy++) {
+            TRY(session_load(s, 1, true, err));
+            TRY(device_replay_run(s->device, x->replay[copy], &unused, err));
+            TRY(audit_outputs(a, err));
+        }
+        if (s->arms[i].role != ROLE_CANDIDATE)
+            continue;
+        if (!a->thorough)
+            TRY(audit_idleness(a, x->faster_copy, err));
+        for (unsigned copy = 0; copy < x->n_copies && a->thorough; copy++) {
+            TRY(audit_last_rotation(a, copy, err));
+            TRY(audit_idleness(a, copy, err));
+            TRY(audit_single(a, copy, err));
+        }
     }
     return GATE_OK;
 }

@@ -142,28 +142,6 @@ static enum gate_status take_singles(struct session *s, double budget_ns, struct
     return status;
 }
 
-/* A time that cannot be is an error, not a success. */
-static enum gate_status check_plausible(const struct session *s, unsigned i, struct gate_error *err)
-{
-    const struct kg_problem *p = &s->c->problem;
-    const struct least_times least = least_times(p, &device_info(s->device)->peaks);
-    const struct series *x = &s->series[i];
-    const char *name = s->arms[i].kernel->name;
-    const double p50 = s->arms[i].timing.p50_ns, flops_ns = least.flops_ns,
-                 bytes_ns = session_is_cold(s, i) ? least.bytes_ns : 0;
-    if (p50 < FLOOR_FLOPS_SLACK * flops_ns || p50 < FLOOR_BYTES_SLACK * bytes_ns)
-        return gate_fail(err, GATE_WRONG,
-                         "kernel '%s' seems to take %.3g us, less than this chip can: %.3g us of "
-                         "arithmetic, %.3g us of memory traffic",
-                         name, p50 / 1e3, flops_ns / 1e3, bytes_ns / 1e3);
-    if (x->least_hidden_ns > HIDDEN_NS + HIDDEN_SHARE * p50 * x->n_launches)
-        return gate_fail(err, GATE_WRONG,
-                         "the device works at least %.3g us beyond the timed span of kernel '%s': "
-                         "work hides on another stream",
-                         x->least_hidden_ns / 1e3, name);
-    return GATE_OK;
-}
-
 static enum gate_status check_clock(const struct session *s, unsigned i, struct gate_error *err)
 {
     const struct series *x = &s->series[i];
@@ -181,8 +159,10 @@ static enum gate_status summarise(struct session *s, unsigned i, struct gate_err
 {
     const struct series *x = &s->series[i];
     const struct kg_problem *p = &s->c->problem;
+    const struct least_times least = least_times(p, &device_info(s->device)->peaks);
     struct arm *arm = &s->arms[i];
     struct document_timing *m = &arm->timing;
+    const char *name = arm->kernel->name;
     double floor_ns = measure_floor_ns(p, &device_info(s->device)->peaks);
     TRY(check_clock(s, i, err));
     const struct session_quantiles own = session_quantiles(s, i);
@@ -207,7 +187,19 @@ static enum gate_status summarise(struct session *s, unsigned i, struct gate_err
     m->cold = session_is_cold(s, i);
     m->sm_clock_mhz = x->clock_sum / (double)x->n;
     s->at = i;
-    TRY(check_plausible(s, i, err));
+    /* A time that cannot be is an error, not a success. */
+    if (m->p50_ns < FLOOR_FLOPS_SLACK * least.flops_ns ||
+        (m->cold && m->p50_ns < FLOOR_BYTES_SLACK * least.bytes_ns))
+        return gate_fail(err, GATE_WRONG,
+                         "kernel '%s' seems to take %.3g us, less than this chip can: %.3g us of "
+                         "arithmetic, %.3g us of memory traffic",
+                         name, m->p50_ns / 1e3, least.flops_ns / 1e3,
+                         m->cold ? least.bytes_ns / 1e3 : 0);
+    if (x->least_hidden_ns > HIDDEN_NS + HIDDEN_SHARE * m->p50_ns * x->n_launches)
+        return gate_fail(err, GATE_WRONG,
+                         "the device works at least %.3g us beyond the timed span of kernel '%s': "
+                         "work hides on another stream",
+                         x->least_hidden_ns / 1e3, name);
     arm->timed = true;
     free(arm->samples_ns);
     arm->samples_ns = xcalloc(x->n, sizeof *arm->samples_ns);
@@ -249,29 +241,6 @@ static void blame(struct session *s, const struct gate_error *err)
 {
     s->arms[s->at].timed = false;
     verification_fault(&s->arms[s->at].verification, "%.500s", err->message);
-}
-
-/* How long the device was throttled since `before`, for every arm: the counters do not tell whose
- * samples it hit. */
-static void note_throttle(struct session *s, const struct device_throttle *before)
-{
-    const struct device_throttle after = device_throttle_read(s->device);
-    for (unsigned i = 0; i < s->n_arms; i++) {
-        struct document_timing *m = &s->arms[i].timing;
-        m->throttled_power_ns = fmax(0, (double)(after.power_ns - before->power_ns));
-        m->throttled_thermal_ns = fmax(0, (double)(after.thermal_ns - before->thermal_ns));
-    }
-}
-
-/* The sensors around the rounds, for the candidate: they are the device's, and tell it once. */
-static void note_sensors(struct session *s, struct device_sensors before)
-{
-    struct document_timing *m = &s->arms[0].timing;
-    struct device_sensors after = device_sensors_read(s->device);
-    m->power_w = (struct document_sensor){before.power_w, after.power_w};
-    m->has_power_w = !isnan(before.power_w) || !isnan(after.power_w);
-    m->temperature_c = (struct document_sensor){before.temperature_c, after.temperature_c};
-    m->has_temperature_c = !isnan(before.temperature_c) || !isnan(after.temperature_c);
 }
 
 static void note_code(struct session *s)
@@ -357,17 +326,30 @@ static enum gate_status measure_session(struct session *s, uint64_t seed,
                                         const struct audit *audit, struct gate_error *err)
 {
     struct device_sensors sensors = {0};
+    const bool first = policy->single_budget_ns > 0;
     TRY(session_start(s, seed, err));
     const struct device_throttle before = device_throttle_read(s->device);
     note_code(s);
-    if (policy->sensors)
+    if (first)
         sensors = device_sensors_read(s->device);
     TRY(measure_groups(s, policy->budget_ns, err));
-    if (policy->sensors)
-        note_sensors(s, sensors);
-    note_throttle(s, &before);
+    if (first) { /* of the candidate: they are the device's, and tell it once */
+        struct document_timing *m = &s->arms[0].timing;
+        struct device_sensors after = device_sensors_read(s->device);
+        m->power_w = (struct document_sensor){sensors.power_w, after.power_w};
+        m->has_power_w = !isnan(sensors.power_w) || !isnan(after.power_w);
+        m->temperature_c = (struct document_sensor){sensors.temperature_c, after.temperature_c};
+        m->has_temperature_c = !isnan(sensors.temperature_c) || !isnan(after.temperature_c);
+    }
+    /* The counters do not tell which arm's samples it hit. */
+    const struct device_throttle throttled = device_throttle_read(s->device);
+    for (unsigned i = 0; i < s->n_arms; i++) {
+        struct document_timing *m = &s->arms[i].timing;
+        m->throttled_power_ns = fmax(0, (double)(throttled.power_ns - before.power_ns));
+        m->throttled_thermal_ns = fmax(0, (double)(throttled.thermal_ns - before.thermal_ns));
+    }
     TRY(measure_calls(s, policy->swap, err));
-    if (policy->single_budget_ns > 0)
+    if (first)
         TRY(take_singles(s, policy->single_budget_ns, err));
     TRY(audit_memory(s, err));
     TRY(audit_arms(audit, err));

@@ -21,10 +21,10 @@
 
 struct measure_policy {
     double budget_ns;        /* for the rounds of one case */
-    double single_budget_ns; /* for its single launches; 0: none */
+    double single_budget_ns; /* for single launches, of the first process of a case, which reads the
+                                device's sensors and audits in full as well; 0: of another one */
     bool swap;           /* the baseline is recorded and started first, as it was prepared first */
     unsigned input_sets; /* that the first process rotated over; 0: this is the first */
-    bool sensors;        /* read the device's before and after the rounds */
 };
 
 const char *measure_contract(const struct device *d);

@@ -68,20 +68,6 @@ static void choose_arms(struct worker *w, struct task *t)
     }
 }
 
-/* Puts the arms that are right in front, the candidate staying first; returns their number. */
-static unsigned keep_right_arms(struct task *t)
-{
-    unsigned right = 0;
-    for (unsigned i = 0; i < t->n_arms; i++) {
-        if (!t->arms[i].verification.ok)
-            continue;
-        struct arm arm = t->arms[i];
-        t->arms[i] = t->arms[right];
-        t->arms[right++] = arm;
-    }
-    return right;
-}
-
 /* `kernel`: one of the arm's copies, or NULL if the library's two copies offer different kernels.
  * What a baseline does to the process is not put down to the candidate, and neither is it the other
  * way round. */
@@ -107,11 +93,15 @@ static enum gate_status prepare_arm(struct worker *w, struct task *t, unsigned i
     return status;
 }
 
-/* Code is loaded in the order of its first use: A B B' A', or B A A' B', and then the providers. */
-static enum gate_status prepare_arms(struct worker *w, struct task *t, struct gate_error *err)
+/* On memory with red zones, which task_run() gives back where an error leaves it. */
+static enum gate_status verify_task(struct worker *w, struct task *t, struct gate_error *err)
 {
+    const struct kg_problem *p = &t->c.problem;
+    uint64_t workspace = 0;
     bool paired = is_paired(t);
     unsigned first = paired && t->message->swap == YES, other = paired && !first;
+    /* Code is loaded in the order of its first use: A B B' A', or B A A' B', and then the
+     * providers. */
     TRY(prepare_arm(w, t, first, t->arms[first].kernel, err));
     if (paired) {
         TRY(prepare_arm(w, t, other, t->arms[other].kernel, err));
@@ -120,15 +110,6 @@ static enum gate_status prepare_arms(struct worker *w, struct task *t, struct ga
     }
     for (unsigned i = paired ? 2 : 1; i < t->n_arms; i++)
         TRY(prepare_arm(w, t, i, t->arms[i].kernel, err));
-    return GATE_OK;
-}
-
-/* On memory with red zones, which task_run() gives back where an error leaves it. */
-static enum gate_status verify_task(struct worker *w, struct task *t, struct gate_error *err)
-{
-    const struct kg_problem *p = &t->c.problem;
-    uint64_t workspace = 0;
-    TRY(prepare_arms(w, t, err));
     if (!t->verify) {
         t->arms[0].verification.fingerprints =
             message_fingerprints(t->message->fingerprints, t->message->n_fingerprints);
@@ -166,11 +147,17 @@ static enum gate_status measure_task(struct worker *w, struct task *t, struct ga
         .single_budget_ns =
             t->first ? fmax(SINGLE_BUDGET_SHARE * t->budget_ns, SINGLE_BUDGET_LEAST_NS) : 0,
         .swap = t->message->swap == YES,
-        .input_sets = t->message->input_sets > 0 ? (unsigned)t->message->input_sets : 0,
-        .sensors = t->first};
+        .input_sets = t->message->input_sets > 0 ? (unsigned)t->message->input_sets : 0};
     struct timed_check look = {w->device, &t->c, &t->reference, 0}; /* verify_arms() ends with 0 */
     send_phase(w->out, "measure", "", "");
-    const unsigned right = keep_right_arms(t);
+    unsigned right = 0;
+    for (unsigned i = 0; i < t->n_arms; i++) { /* these in front, the candidate staying first */
+        if (!t->arms[i].verification.ok)
+            continue;
+        struct arm arm = t->arms[i];
+        t->arms[i] = t->arms[right];
+        t->arms[right++] = arm;
+    }
     if (t->kind == TASK_MEASURE)
         return measure_arms(w->device, &t->c, t->seed, &policy, t->arms, right, timed_check, &look,
                             err);
@@ -275,8 +262,27 @@ static enum case_outcome run(struct worker *w, struct task *t)
     return status ? fail(t, &err) : times ? CASE_MEASURED : CASE_VERIFIED;
 }
 
-static void send_answer(const struct worker *w, const struct task *t, enum case_outcome outcome)
+enum gate_status task_read(const struct message_task *m, struct task *t, struct gate_error *err)
 {
+    struct field_fault fault;
+    enum task_kind kind = (enum task_kind)m->task;
+    bool times = kind == TASK_MEASURE || kind == TASK_CALIBRATE;
+    *t = (struct task){.message = m,
+                       .budget_ns = (isnan(m->budget_ms) ? BUDGET_MS : m->budget_ms) * 1e6,
+                       .kind = kind,
+                       .verify = kind == TASK_VERIFY || (times && m->verify != NO),
+                       .first = m->first == UNKNOWN ? m->verify != NO : m->first == YES};
+    if (!verify_tier_parse(m->tier ? m->tier : "commit", &t->tier))
+        return gate_fail(err, GATE_USAGE, "this worker does not know the tier of the task");
+    sscanf(m->seed, "%" SCNx64, &t->seed);
+    return suite_case_read(&m->file, &t->c, &fault)
+               ? GATE_OK
+               : gate_fail(err, GATE_USAGE, "%s", fault.message);
+}
+
+void task_run(struct worker *w, struct task *t)
+{
+    const enum case_outcome outcome = run(w, t);
     struct message_fingerprints texts;
     struct document_arm arms[ARMS_MAX];
     struct record_memory memory[ARMS_MAX];
@@ -306,33 +312,10 @@ static void send_answer(const struct worker *w, const struct task *t, enum case_
     for (unsigned i = 0; i < t->n_arms; i++)
         arms[i] = record_arm(&t->arms[i], &t->c.problem, &memory[i]);
     send_message(w->out, &message_answer_shape, &answer);
-    for (unsigned i = 0; i < t->n_arms; i++)
+    for (unsigned i = 0; i < t->n_arms; i++) {
         record_free(&memory[i]);
-}
-
-enum gate_status task_read(const struct message_task *m, struct task *t, struct gate_error *err)
-{
-    struct field_fault fault;
-    enum task_kind kind = (enum task_kind)m->task;
-    bool times = kind == TASK_MEASURE || kind == TASK_CALIBRATE;
-    *t = (struct task){.message = m,
-                       .budget_ns = (isnan(m->budget_ms) ? BUDGET_MS : m->budget_ms) * 1e6,
-                       .kind = kind,
-                       .verify = kind == TASK_VERIFY || (times && m->verify != NO),
-                       .first = m->first == UNKNOWN ? m->verify != NO : m->first == YES};
-    if (!verify_tier_parse(m->tier ? m->tier : "commit", &t->tier))
-        return gate_fail(err, GATE_USAGE, "this worker does not know the tier of the task");
-    sscanf(m->seed, "%" SCNx64, &t->seed);
-    return suite_case_read(&m->file, &t->c, &fault)
-               ? GATE_OK
-               : gate_fail(err, GATE_USAGE, "%s", fault.message);
-}
-
-void task_run(struct worker *w, struct task *t)
-{
-    send_answer(w, t, run(w, t));
-    for (unsigned i = 0; i < t->n_arms; i++)
         free(t->arms[i].samples_ns);
+    }
     plan_release_all();
     device_free(w->device, &t->memory);
     device_free(w->device, &t->workspace);

@@ -34,18 +34,6 @@ static enum gate_status look_once(void *context, struct arm *arm, const struct o
                                  err);
 }
 
-/* The inputs change with each look, so that nothing which is left of another launch is right. */
-static enum gate_status verify_hybrid(struct surgery *x, unsigned copy, struct gate_error *err)
-{
-    struct session *s = &x->s;
-    struct device_time unused;
-    s->at = HYBRID;
-    s->arms[HYBRID].verification = verification_start(&s->c->problem);
-    TRY(session_load(s, s->rotation + 1, true, err));
-    TRY(device_replay_run(s->device, s->series[HYBRID].replay[copy], &unused, err));
-    return audit_outputs(&x->audit, err);
-}
-
 /* ---- time ---- */
 
 static enum gate_status compare_arms(struct surgery *x, unsigned one, unsigned other,
@@ -65,15 +53,6 @@ static enum gate_status compare_arms(struct surgery *x, unsigned one, unsigned o
     return ratio->value > 0 && isfinite(ratio->value)
                ? GATE_OK
                : gate_fail(err, GATE_ENVIRONMENT, "the clock stopped or jumped");
-}
-
-/* The two hybrids see the same node in other company: the interval holds what both saw. */
-static struct estimate combine(const struct estimate *a, const struct estimate *b)
-{
-    double mean = (log(a->value) + log(b->value)) / 2;
-    double widths = hypot(log(a->hi / a->lo), log(b->hi / b->lo)) / 4;
-    double half = fmax(widths, fabs(log(a->value) - log(b->value)) / 2);
-    return (struct estimate){exp(mean), exp(mean - half), exp(mean + half)};
 }
 
 /* ---- hybrids ---- */
@@ -121,8 +100,18 @@ static enum gate_status try_hybrid(struct surgery *x, unsigned side, unsigned no
         utf8_print(why, size, "%.280s", made.message);
         return GATE_OK;
     }
-    for (unsigned copy = 0; copy < s->series[HYBRID].n_copies && !status; copy++)
-        status = verify_hybrid(x, copy, err);
+    s->at = HYBRID;
+    for (unsigned copy = 0; copy < s->series[HYBRID].n_copies && !status; copy++) {
+        /* The inputs change with each look, so that nothing which is left of another launch is
+         * right. */
+        struct device_time unused;
+        s->arms[HYBRID].verification = verification_start(&s->c->problem);
+        status = session_load(s, s->rotation + 1, true, err);
+        if (!status)
+            status = device_replay_run(s->device, s->series[HYBRID].replay[copy], &unused, err);
+        if (!status)
+            status = audit_outputs(&x->audit, err);
+    }
     if (status == GATE_WRONG && !s->arms[HYBRID].verification.ok) {
         snprintf(why, size, "%s with this node of %s gives a wrong result", names[side],
                  names[!side]);
@@ -154,21 +143,18 @@ static enum gate_status try_node(struct surgery *x, unsigned node, struct transp
     if (why[0])
         n->message = why;
     else if (!status) {
+        /* The two hybrids see the same node in other company: the interval holds what both saw. */
+        const struct estimate *a = &ratio[CANDIDATE], *b = &ratio[BASELINE];
+        double mean = (log(a->value) + log(b->value)) / 2;
+        double widths = hypot(log(a->hi / a->lo), log(b->hi / b->lo)) / 4;
+        double half = fmax(widths, fabs(log(a->value) - log(b->value)) / 2);
         n->has_carries = true;
-        n->carries = combine(&ratio[CANDIDATE], &ratio[BASELINE]);
+        n->carries = (struct estimate){exp(mean), exp(mean - half), exp(mean + half)};
     }
     return status;
 }
 
 /* ---- a case ---- */
-
-static bool correspond(const struct device_nodes *a, const struct device_nodes *b)
-{
-    bool same = a->n == b->n;
-    for (unsigned i = 0; i < a->n && same; i++)
-        same = a->is_kernel[i] == b->is_kernel[i];
-    return same;
-}
 
 static enum gate_status operate(struct surgery *x, struct transplant *out, struct gate_error *err)
 {
@@ -188,7 +174,10 @@ static enum gate_status operate(struct surgery *x, struct transplant *out, struc
         out->nodes[i].name = out->names[i];
     }
     out->document.n_nodes = own->n;
-    if (!correspond(own, other)) {
+    bool same = own->n == other->n;
+    for (unsigned i = 0; i < own->n && same; i++)
+        same = own->is_kernel[i] == other->is_kernel[i];
+    if (!same) {
         snprintf(out->message, sizeof out->message,
                  "the nodes of the two launches do not correspond");
         out->document.message = out->message;

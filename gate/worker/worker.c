@@ -62,21 +62,6 @@ static enum gate_status open_second_copy(struct worker *w, unsigned i, const cha
                : GATE_OK;
 }
 
-static enum gate_status open_candidate(struct worker *w, const char *path, bool twice,
-                                       struct gate_error *err)
-{
-    const struct kg_device *where = &device_info(w->device)->kg;
-    struct library *lib = &w->libraries[0];
-    struct surroundings before;
-    TRY(surroundings_read(w->device, &before, err));
-    TRY(library_open(path, where->kind, false, lib, err));
-    w->roles[0] = ROLE_CANDIDATE;
-    w->n_libraries = 1;
-    TRY(library_start(lib, where, err));
-    TRY(twice ? open_second_copy(w, 0, path, err) : GATE_OK);
-    return surroundings_check(w->device, &before, "while the kernel library was opened", err);
-}
-
 /* Copies, since the baseline may be the very file of the candidate and still is another library. */
 static enum gate_status open_baseline(struct worker *w, const char *path, struct gate_error *err)
 {
@@ -124,22 +109,6 @@ static enum gate_status open_provider(struct worker *w, const char *path, struct
         return GATE_OK;
     }
     w->roles[w->n_libraries++] = ROLE_PROVIDER;
-    return GATE_OK;
-}
-
-/* The least of some runs, on a device that is warm by then. */
-static enum gate_status run_control(struct worker *w, struct gate_error *err)
-{
-    bool on_host = device_info(w->device)->kg.kind == KG_DEVICE_HOST;
-    for (int i = on_host ? CONTROL_RUNS_ON_HOST : CONTROL_RUNS; i > 0; i--) {
-        struct device_time t = {0};
-        TRY(device_control_run(w->device, &t, err));
-        if (!clock_can_be(t.device_ns))
-            return gate_fail(err, GATE_ENVIRONMENT, SESSION_CLOCK_BROKEN, "the control",
-                             t.device_ns);
-        if (w->control_ns <= 0 || t.device_ns < w->control_ns)
-            w->control_ns = t.device_ns;
-    }
     return GATE_OK;
 }
 
@@ -262,12 +231,30 @@ static enum gate_status start(struct worker *w, const struct worker_options *o,
         send_message(w->out, &message_ceilings_shape, &message);
         return GATE_OK;
     }
-    TRY(open_candidate(w, o->library, o->n_baselines > 0, err));
+    const struct kg_device *where = &device_info(w->device)->kg;
+    struct surroundings before;
+    TRY(surroundings_read(w->device, &before, err));
+    TRY(library_open(o->library, where->kind, false, &w->libraries[0], err));
+    w->roles[0] = ROLE_CANDIDATE;
+    w->n_libraries = 1;
+    TRY(library_start(&w->libraries[0], where, err));
+    TRY(o->n_baselines ? open_second_copy(w, 0, o->library, err) : GATE_OK);
+    TRY(surroundings_check(w->device, &before, "while the kernel library was opened", err));
     for (unsigned i = 0; i < o->n_baselines; i++)
         TRY(open_baseline(w, o->baselines[i], err));
     for (unsigned i = 0; i < o->n_providers; i++)
         TRY(open_provider(w, o->providers[i], err));
-    TRY(o->untimed ? GATE_OK : run_control(w, err));
+    bool on_host = where->kind == KG_DEVICE_HOST;
+    int runs = o->untimed ? 0 : on_host ? CONTROL_RUNS_ON_HOST : CONTROL_RUNS;
+    for (; runs > 0; runs--) { /* the least of some, on a device that is warm by then */
+        struct device_time t = {0};
+        TRY(device_control_run(w->device, &t, err));
+        if (!clock_can_be(t.device_ns))
+            return gate_fail(err, GATE_ENVIRONMENT, SESSION_CLOCK_BROKEN, "the control",
+                             t.device_ns);
+        if (w->control_ns <= 0 || t.device_ns < w->control_ns)
+            w->control_ns = t.device_ns;
+    }
     send_greeting(w);
     return GATE_OK;
 }
