@@ -89,7 +89,8 @@ const struct option_def serve_options[] = {
     OPTION(READ, "commit-url", "URL", http.commit_url,
            "address of a commit on the forge, with %s for the commit, such as "
            "https://github.com/OWNER/NAME/commit/%s: the page links to it",
-           .read = read_commit_url, .form = "an https:// address with one %s for the commit"),
+           .read = read_commit_url,
+           .form = "an https:// address with one %s, where the commit stands"),
     OPTION(READ, "public-url", "URL", http.public_url,
            "address of this server for its readers: links of the feed begin with it",
            .read = read_public_url, .form = "an https:// address without ? and #"),
