@@ -206,7 +206,7 @@ static void add(SHA2_CTX *key, const char *text)
     SHA256Update(key, (const uint8_t *)(text ? text : ""), text ? strlen(text) + 1 : 1);
 }
 
-/* A hash of all that a finding depends on; `c`: NULL for the ceilings. The program's hash stands
+/* A hash of all that a finding depends on; the ceilings are of no case. The program's hash stands
  * for the version of the gate: of its checks, its references and its kernels. */
 static void key_of(const struct run *run, const struct run_case *c, enum finding what, char hex[65])
 {
@@ -328,7 +328,7 @@ bool run_recall_ceilings(struct run *run)
 {
     if (!run->memory || run->policy.full || run->policy.vendors)
         return false;
-    const struct memory_entry *e = recall(run, NULL, FINDING_CEILINGS);
+    const struct memory_entry *e = recall(run, run->cases, FINDING_CEILINGS);
     if (!e || !e->has_ceilings)
         return false;
     run->ceilings.asked = true;
@@ -457,5 +457,5 @@ void run_remember(struct run *run)
             remember(run, c, FINDING_VENDORS);
     }
     if (run->ceilings.asked && !rates->message && !rates->measured_in)
-        remember(run, NULL, FINDING_CEILINGS);
+        remember(run, run->cases, FINDING_CEILINGS);
 }
