@@ -255,7 +255,7 @@ int probe_integers(const struct kg_problem *p)
     }
     for (int a = d->factor < 7 ? 1 << d->factor : 128; a > 1; a--) {
         bool exact = terms * a * a <= 0x1p24;
-        bool in_range = 8 * sqrt(terms) * a * (a + 1) / 3 <= out->max;
+        bool in_range = 8 * sqrt(terms) * (a + 1) * (2 * a + 1) / 6 <= out->max;
         if (exact && (in_range || !dtype_is_narrow(out)))
             return a;
     }

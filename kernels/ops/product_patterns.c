@@ -71,9 +71,12 @@ static int64_t element_at(const struct drawing *d, int64_t line, int64_t depth)
     return line / d->inner * d->inner * d->terms + depth * d->inner + line % d->inner;
 }
 
+/* No factor is 0, or it may be what a kernel leaves out: a GEMV has each of x in all its rows. */
 double product_integer(const struct drawing *d, int64_t flat)
 {
-    return pattern_integer(d->seed, flat, -d->largest, d->largest);
+    const bool factor = op_of(d->p)->tensors[d->tensor].role == OP_FACTOR;
+    const int n = pattern_integer(d->seed, flat, -d->largest, d->largest - factor);
+    return n + (factor && n >= 0);
 }
 
 /* Integers, so that sums of few terms do not nearly cancel. */

@@ -58,6 +58,18 @@ TEST(exact_probes_are_exact)
     }
 }
 
+/* A term that is left out shows, whichever it is. */
+TEST(no_factor_of_integers_is_0)
+{
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        const struct kg_problem p = gemm_like("gemv", KG_F16, 3, 0, 8705);
+        struct image image = image_filled(&p, PROBE_INTEGERS, seed);
+        for (int64_t i = 0; i < kg_size(&p, "k"); i++)
+            assert_true(kg_load_float(image.view[1].data, KG_F16, i) != 0);
+        image_release(&image);
+    }
+}
+
 /* Results from the subnormal to the infinite, of each dtype that has them. */
 TEST(exponents_fill_the_range)
 {
