@@ -15,21 +15,28 @@ os.environ.pop("LD_PRELOAD", None)  # tests/run's smaller cache, in which not ev
 
 
 class Beside(unittest.TestCase):
-    """Rows that are judged beside each other on a GPU, by a judge that is made up."""
+    """Rows that are judged beside each other, by a judge that is made up."""
 
-    def looks(self, *outcomes):
+    def looks(self, *outcomes, device="cuda:0", name="own_leak"):
         def judge(row, _):
             looks.append(row["name"])
-            return suite.Judgement(row, outcomes[len(looks) - 1], "", True)
+            outcome = outcomes[len(looks) - 1]
+            return suite.Judgement(row, outcome, "", outcome == row["must"])
         looks = []
         with mock.patch.object(suite, "judge", judge):
-            (found,) = suite.judge_all(BUILD, "cuda:0", names=["own_leak"], jobs=2, untimed=True)
+            (found,) = suite.judge_all(BUILD, device, names=[name], jobs=2,
+                                       untimed=device != "host")
         return found.outcome, len(looks)
 
     def test_what_another_row_disturbed_is_judged_again(self):
         self.assertEqual(self.looks("environment", "wrong"), ("wrong", 2))
         self.assertEqual(self.looks("environment", "environment"), ("environment", 2))
         self.assertEqual(self.looks("pass"), ("pass", 1))
+        for name, timed in (("coarse", True), ("k_strides_for_q", False)):
+            of = {"device": "host", "name": name}
+            self.assertEqual(self.looks("improvement", "wrong", **of),
+                             ("wrong", 2) if timed else ("improvement", 1))
+            self.assertEqual(self.looks("wrong", **of), ("wrong", 1))
 
 
 class Mutants(unittest.TestCase):

@@ -168,7 +168,10 @@ def is_timed(row):
     return bool(row.get("timed") or row.get("baseline"))
 
 
-def is_disturbed(judgement):
+def is_disturbed(judgement, device):
+    """By what runs beside it: on the host, by what takes the processor while it is timed."""
+    if device == "host":
+        return is_timed(judgement.row) and not judgement.right
     return judgement.outcome == "environment" or "cudaErrorMemoryAllocation" in judgement.message
 
 
@@ -202,15 +205,15 @@ def judge_all(build, device, seed=None, names=(), jobs=None, untimed=False, of=l
                      device != "host" and jobs > 1)
         baselines = make_baselines(chosen, empty, folder)
 
-        def in_its_own(i):
+        def in_its_own(i, again=""):
             row = chosen[i]
             gate = baselines[baseline_of(row)] if row.get("baseline") else empty
-            return judge(row, gate.copy(os.path.join(folder, str(i))))
+            return judge(row, gate.copy(os.path.join(folder, f"{i}{again}")))
         # What a GPU times has it alone, and so has what another row disturbed, as by its memory.
         alone = [i for i, row in enumerate(chosen) if device != "host" and is_timed(row)]
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             beside = pool.map(lambda i: None if i in alone else in_its_own(i), range(len(chosen)))
-        return [in_its_own(i) if j is None or (device != "host" and is_disturbed(j)) else j
+        return [in_its_own(i, "-again") if j is None or is_disturbed(j, device) else j
                 for i, j in enumerate(beside)]
 
 
