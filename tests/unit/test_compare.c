@@ -126,14 +126,15 @@ static int put_group(struct store_fixture *f, struct store *s, const struct pair
         for (size_t i = 0; i < A_RUN; i++)
             d[i] = p->rows[at + i].d;
         stats_sort(d, A_RUN);
+        const double ratio = exp(d[A_RUN / 2]), lo = exp(d[0]), hi = exp(d[A_RUN - 1]);
+        n++;
         const char *sql = "UPDATE result SET ratio = ?1, ratio_lo = ?2, ratio_hi = ?3,"
                           " baseline_ms = 7, threshold = 0.02 WHERE run_id = ?4 AND arm = 0";
-        assert_int_equal(
-            store_write(s, sql,
-                        CELLS(cell_real(exp(d[A_RUN / 2])), cell_real(exp(d[0])),
-                              cell_real(exp(d[A_RUN - 1])), cell_integer(before + ++n)),
-                        &f->err),
-            GATE_OK);
+        assert_int_equal(store_write(s, sql,
+                                     CELLS(cell_real(ratio), cell_real(lo), cell_real(hi),
+                                           cell_integer(before + n)),
+                                     &f->err),
+                         GATE_OK);
     }
     assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
     return n;
