@@ -131,9 +131,11 @@ static bool check_keys(const struct op *op, const struct case_file *c, struct fi
                 snprintf(takes + used, sizeof takes - used, "%s%s", used ? ", " : "", name);
             known |= name && !strcmp(name, key);
         }
-        if (!known)
-            return field_refuse(fault, "/%s: '%s' takes no '%.100s'; it takes %s", key, c->op, key,
-                                takes);
+        if (!known) { /* any text is a key: it may be long, and have a ": " */
+            field_refuse(fault, ": '%s' takes no '%.100s'; it takes %s", c->op, key, takes);
+            snprintf(fault->pointer, sizeof fault->pointer, "/%s", key);
+            return false;
+        }
     }
     return true;
 }
@@ -228,9 +230,12 @@ static bool check_literals(const struct suite_case *c, const struct case_values 
         if (!strcmp(tensors[i].name, v->tensor))
             found = &tensors[i];
     }
-    if (!found)
-        return field_refuse(fault, "/%s/%s: '%s' has no %s '%s'; it has %s", list, v->tensor,
-                            c->problem.op, is_output ? "output" : "input", v->tensor, names);
+    if (!found) { /* as in check_keys() */
+        field_refuse(fault, ": '%s' has no %s '%.100s'; it has %s", c->problem.op,
+                     is_output ? "output" : "input", v->tensor, names);
+        snprintf(fault->pointer, sizeof fault->pointer, "/%s/%s", list, v->tensor);
+        return false;
+    }
     return (int64_t)v->n_values == problem_tensor_elements(found) ||
            field_refuse(fault, "/%s/%s: '%s' has %lld elements, here are %zu values", list,
                         v->tensor, v->tensor, (long long)problem_tensor_elements(found),
@@ -308,7 +313,8 @@ static enum gate_status read_cases(struct suite *s, const struct source *src,
     for (; s->n_cases < s->file.n_cases; s->n_cases++)
         if (!suite_case_read(&s->file.cases[s->n_cases], &s->cases[s->n_cases], &fault)) {
             const struct field_fault inner = fault;
-            field_refuse(&fault, "/cases/%zu%s: %s", s->n_cases, inner.pointer, inner.message);
+            snprintf(fault.pointer, sizeof fault.pointer, "/cases/%zu%.230s", s->n_cases,
+                     inner.pointer);
             return fail_at(src, &fault, GATE_USAGE, err);
         }
     return check_duplicates(s, src, err);

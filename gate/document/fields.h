@@ -110,7 +110,8 @@ struct field_fault {
 #define MEMBER_NUMBERS(member, ...) double *member; size_t n_##member;
 /* clang-format on */
 
-/* Sets a fault to "POINTER: what is wrong"; always false, for a caller's `return`. */
+/* Sets a fault to "POINTER: what is wrong", the pointer being short and without a ": "; always
+ * false, for a caller's `return`. */
 __attribute__((format(printf, 2, 3))) bool field_refuse(struct field_fault *fault,
                                                         const char *format, ...);
 

@@ -144,6 +144,18 @@ TEST(faults_name_file_line_and_column)
     refuses("{'op': 'gemm', 'dtype': 'fp16', 'm': 2097152, 'n': 2097152, 'k': 1}", "3:8", "2^40");
 }
 
+TEST(any_text_may_be_a_key)
+{
+#define LONG "%0800d"
+    char text[1200];
+    refuses(GEMM(", 'a: b': 3"), "3:65", "'gemm' takes no 'a: b'; it takes m, n, k");
+    refuses(GEMM(", 'expect': {'a: b': [1]}"), "3:76", "no output 'a: b'; it has c");
+    snprintf(text, sizeof text, GEMM(", '" LONG "': 3"), 0);
+    refuses(text, "1:1", "'gemm' takes no '0000");
+    snprintf(text, sizeof text, GEMM(", 'expect': {'" LONG "': [1]}"), 0);
+    refuses(text, "1:1", "no output '0000");
+}
+
 TEST(literals_must_fit_their_tensor)
 {
     struct suite s;
