@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// compare.test.mjs: two runs, case by case.
+// compare.test.mjs: two runs or devices, case by case.
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import {
-    GPU, REGRESSED, dashboard, makeToken, postRun, serve, settled, skip, stop, until,
+    GPU, HOST, REGRESSED, dashboard, makeToken, postRun, serve, settled, skip, stop, until,
     walker,
 } from "./harness.mjs";
 
@@ -168,6 +168,25 @@ describe("compare", { skip }, () => {
             await page.goBack();
             await until(page, () => document.querySelectorAll("tbody tr").length === 12);
             assert.equal(await page.inputValue("input[type=search]"), "");
+        });
+    });
+
+    /** Nothing is coloured as slower or faster, and nothing is called so with a mark. */
+    const assertUnjudged = async (page) => {
+        await page.locator("tbody tr").first().waitFor();
+        for (const judged of [".judged", "td.slower", ".change", "label:has-text('Show')"])
+            assert.equal(await page.locator(`main ${judged}`).count(), 0, judged);
+    };
+
+    test("devices are not judged", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, `#/compare?what=devices&a=${HOST}&b=${GPU}`);
+            assert.match(await page.locator(".compare-summary").innerText(),
+                /mean: 31\d times faster$/);
+            await it.open(page, `#/compare?what=devices&a=${GPU}&b=${HOST}`);
+            assert.equal(await page.locator("tbody tr").count(), 12);
+            assert.match(await page.locator("tbody tr").first().innerText(), /times slower/);
+            await assertUnjudged(page);
         });
     });
 });

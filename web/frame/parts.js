@@ -206,7 +206,7 @@ export function saveFile(blob, name) {
 
 /** The way out of a view: its rows as CSV, where the server has them, and its address. */
 export const wayOut = (path, parameters) => h("span", { class: "actions" },
-    download("CSV", apiUrl(path, { ...parameters, format: "csv" }), `${path}.csv`),
+    path && download("CSV", apiUrl(path, { ...parameters, format: "csv" }), `${path}.csv`),
     copyButton("Copy the link", () => location.href));
 
 /** A file of the API: a link, or a button where reading needs a token, which a link cannot send. */

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// compare.js: two commits or runs, case by case.
-//
-// A row: { id, device (of the case's page), a, b, judged, ratio, by (what it is of), comparable,
-// why }; a and b are { p50_ns, verdict, over_baseline }, or null where that side has no time.
+// view_compare.js: two commits, runs or devices, case by case.
 
 import { get } from "../frame/api.js";
+import { compareDevices, compareRuns, meanRatio } from "./compare_data.js";
 import { address, h } from "../frame/dom.js";
 import {
     change, dateText, duration, durationCell, interval, number, plural, shortCommit, time, versus,
@@ -17,6 +15,7 @@ import {
     caseLink, commitText, nothingYet, rangeLink, runLink, site, subjectText, wayOut,
 } from "../frame/parts.js";
 import { choose, note } from "../frame/places.js";
+import { effective, noneOfMain, scopeOf } from "../frame/scope.js";
 import { badge } from "../frame/verdict.js";
 import { eventSwatch } from "../chart/events.js";
 
@@ -30,6 +29,7 @@ const BY = {
     control: "÷ control", times: "of p50, no result", pairs: "from pairs",
 };
 const RANK = { slower: 0, unclear: 1, faster: 2, same: 3, none: 4 };
+const KINDS = [["runs", "Branches, commits, runs"], ["devices", "Devices"]];
 
 /** "b has no verified time" as the beginning of a sentence. */
 const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
@@ -37,22 +37,6 @@ const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
 function mark(verdict) {
     return h("span", { class: `judged ${verdict}` },
         ["slower", "faster"].includes(verdict) && eventSwatch(verdict), WORDS[verdict]);
-}
-
-/** Two runs, or the newest runs of two commits: { rows, a, b }, the runs as the server has them. */
-async function compareRuns({ device, a, b }, signal) {
-    const { cases, ...answer } = await get("compare", { device, a, b }, signal);
-    return { ...answer, rows: cases.map((c) => ({
-        ...c, device: answer.b.device,
-        by: c.paired ? "pairs" : c.ratio_control !== null ? "control" : "times",
-        ratio: c.paired ?? c.ratio_control ?? c.ratio,
-    })) };
-}
-
-/** The geometric mean of the ratios that there are; null without one. */
-export function meanRatio(rows) {
-    const logs = rows.filter((r) => r.comparable && r.ratio > 0).map((r) => Math.log(r.ratio));
-    return logs.length === 0 ? null : Math.exp(logs.reduce((x, y) => x + y, 0) / logs.length);
 }
 
 function summary({ rows }) {
@@ -88,7 +72,7 @@ const timed = (one, note, ratio) => [
     note, one?.verdict && one.verdict !== "pass" &&
         h("span", { class: "note" }, badge(one.verdict))];
 
-function table(rows, names) {
+function table(rows, { names, isJudged }) {
     return longTable("Comparison", [
         ["case", "Case", (r) => [caseLink(r.id, r.device),
             !r.comparable && r.why && h("span", { class: "note" }, sentence(r.why))], "row"],
@@ -98,10 +82,10 @@ function table(rows, names) {
         ["compare_change", "B against A", (r) => [r.comparable ? changeText(r.ratio) : "–",
             r.comparable && r.by && h("span", { class: "note" },
                 r.paired ? interval(r.paired_lo, r.paired_hi) : BY[r.by]),
-            h("span", { class: "note narrow-only" }, mark(r.judged))], "number"],
-        ["compare_bar", "Size", (r) => r.comparable && changeGlyph({ ...r,
+            isJudged && h("span", { class: "note narrow-only" }, mark(r.judged))], "number"],
+        isJudged && ["compare_bar", "Size", (r) => r.comparable && changeGlyph({ ...r,
             ratio_lo: r.paired_lo, ratio_hi: r.paired_hi, verdict: r.judged }), "minor glyph"],
-        ["compare_judged", "Result", (r) => mark(r.judged), "minor"],
+        isJudged && ["compare_judged", "Result", (r) => mark(r.judged), "minor"],
     ], rows);
 }
 
@@ -181,7 +165,7 @@ async function runsPart(state, devices, signal, go) {
         const controls = await controlsOf([a.uuid, b.uuid], signal);
         const guessed = (name) => byTime && GUESSED[state[name]];
         return {
-            form, rows, names: { a: `A, ${runName(a)}`, b: `B, ${runName(b)}` },
+            form, rows, isJudged: true, names: { a: `A, ${runName(a)}`, b: `B, ${runName(b)}` },
             title: `${runTitle(a)} and ${runTitle(b)} on ${state.device}`,
             out: wayOut("compare", { device: state.device, a: a.uuid, b: b.uuid }),
             sides: [h("div", { class: "compare-sides" }, runCard("A", a, guessed("a")),
@@ -198,6 +182,26 @@ async function runsPart(state, devices, signal, go) {
     }
 }
 
+/** Of the main branch, where it has any runs. */
+async function devicesPart(state, devices, signal, go) {
+    const options = devices.map((d) => [d.model, d.newest.device_name]);
+    const known = (model) => devices.some((d) => d.model === model);
+    if (!known(state.a)) state.a = devices[0].model;
+    if (!known(state.b)) state.b = (devices[1] ?? devices[0]).model;
+    const { devices: ofMain } = await get("devices", scopeOf(""), signal);
+    const branch = await effective("", ofMain, signal);
+    return {
+        form: h("div", { class: "tools" }, picker("A", options, state.a, (a) => go({ a })),
+            picker("B", options, state.b, (b) => go({ b }))),
+        ...(await compareDevices(state, scopeOf(branch), signal)),
+        sides: branch !== "" && noneOfMain(), names: { a: state.a, b: state.b },
+        caution: "The p50 of each case's newest result on both devices. This shows how the " +
+            "devices differ. It is not a verdict on the code.",
+    };
+}
+
+const PARTS = { runs: runsPart, devices: devicesPart };
+
 function results(part, state, save) {
     const body = h("div");
     const sorts = [["worst", "slower first"], ["change", "size of the change"], ["case", "case"],
@@ -208,9 +212,9 @@ function results(part, state, save) {
         const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
         const rows = part.rows
             .filter((r) => words.every((w) => r.id.includes(w)))
-            .filter((r) => !state.only || r.judged === state.only)
+            .filter((r) => !part.isJudged || !state.only || r.judged === state.only)
             .sort((x, y) => (SORTS[state.sort] ?? SORTS.worst)(x, y) || (x.id < y.id ? -1 : 1));
-        body.replaceChildren(...(rows.length > 0 ? table(rows, part.names)
+        body.replaceChildren(...(rows.length > 0 ? table(rows, part)
             : [h("p", { class: "quiet" }, "No case matches these filters.")]));
         found.textContent = rows.length === part.rows.length ? plural(rows.length, "case")
             : `${rows.length} of ${plural(part.rows.length, "case")}`;
@@ -230,9 +234,9 @@ function results(part, state, save) {
     return [
         part.sides, summary(part),
         h("div", { class: "tools" }, search,
-            picker("Show", kinds, state.only, change_("only")),
+            part.isJudged && picker("Show", kinds, state.only, change_("only")),
             picker("Sort by", sorts, state.sort || "worst", change_("sort")), found,
-            part.out),
+            part.out ?? wayOut()),
         body, h("p", { class: "quiet" }, part.caution),
     ];
 }
@@ -240,19 +244,25 @@ function results(part, state, save) {
 export async function compareView({ query, signal }) {
     const { devices } = await get("devices", null, signal);
     if (devices.length === 0) return { title: "Compare", content: nothingYet() };
+    const what = Object.hasOwn(PARTS, query.get("what") ?? "") ? query.get("what") : "runs";
     const state = Object.fromEntries(["device", "a", "b", "q", "only", "sort"]
         .map((name) => [name, query.get(name) ?? ""]));
     state.device = chosenDevice(devices, state.device).model;
-    const here = () => address("compare", state);
+    const here = () => address("compare", { what, ...state });
     const go = (next) => {
         Object.assign(state, next);
         location.hash = here();
     };
-    const part = await runsPart(state, devices, signal, go);
+    const part = await PARTS[what](state, devices, signal, go);
     return {
-        title: part.title ?? "Compare",
+        title: part.title ?? (part.names ? `${part.names.a} and ${part.names.b}` : "Compare"),
         content: [
             h("h1", {}, "Compare"),
+            h("nav", { class: "tabs", "aria-label": "What is compared" },
+                KINDS.map(([key, label]) => h("a", {
+                    href: address("compare", { what: key, device: state.device }),
+                    "aria-current": key === what && "true",
+                }, label))),
             part.form, part.failure ? h("p", { class: "message", role: "alert" }, part.failure)
                 : results(part, state, (keep) => keep(here())),
         ],
