@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nightly tier calls the host library right: one small case of each op and dtype; a larger one of
-attention where the draw is another than that of all runs.
+"""The nightly tier calls the host library right: one small case of each op and dtype, and a larger
+one of attention where the draw is another than that of all runs.
 
 runs long: the tier takes seconds of processor time for a case.
 """
