@@ -77,6 +77,16 @@ TEST(memory_is_lost_in_both_halves)
     assert_false(leaks(1 << 20, 1 << 20, false));                     /* by a driver */
 }
 
+TEST(beside_a_driver_the_heap_is_lost_in_many_launches)
+{
+    const struct holdings at[3] = {
+        {.heap_bytes = 0}, {.heap_bytes = 250 * 64}, {.heap_bytes = 500 * 64}};
+    struct verification few = {.ok = true}, many = {.ok = true};
+    holdings_compare(at, 499, false, &few);
+    holdings_compare(at, 500, false, &many);
+    assert_true(few.ok && !many.ok);
+}
+
 TEST(long_launches_are_fewer)
 {
     assert_int_equal(endure_launches(&tier_endures[VERIFY_COMMIT], 1e3), 60);
