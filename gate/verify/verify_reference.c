@@ -224,8 +224,9 @@ __attribute__((noreturn)) static void serve(const struct own_op *own, const char
     const bool opened = !err.status;
     sigaction(SIGSEGV, &catch, NULL);
     sigaction(SIGBUS, &catch, NULL);
-    while (send(FD_TALK, &err, sizeof err, MSG_NOSIGNAL) > 0 && opened &&
-           recv(FD_TALK, &request, sizeof request, 0) > 0) {
+    /* The library may have a timer whose signals interrupt. */
+    while (TEMP_FAILURE_RETRY(send(FD_TALK, &err, sizeof err, MSG_NOSIGNAL)) > 0 && opened &&
+           TEMP_FAILURE_RETRY(recv(FD_TALK, &request, sizeof request, 0)) > 0) {
         err = (struct gate_error){0};
         err.status = answer(&lib, &where, &request, &err);
     }

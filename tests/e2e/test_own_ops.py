@@ -413,8 +413,11 @@ class OwnOps(Kernels, Example):
     def test_a_second_reference_has_to_agree(self):
         self.replace("layernorm.op.json", '"sizes"',
                      '"second_reference": "build/libsecond.so",\n  "sizes"')
-        source = read_file(self.file("layernorm_reference.c"))
+        source = "#define _GNU_SOURCE\n#include <signal.h>\n#include <stdlib.h>\n" \
+            "#include <unistd.h>\n" + read_file(self.file("layernorm_reference.c"))
         cases = (("mean += x[j] / (double)n;", "mean += x[n - 1 - j] / (double)n;", 0, "3 right"),
+                 ("return KG_OK;", "signal(SIGALRM, (void (*)(int))abs), siginterrupt(SIGALRM, 1);"
+                  "\n    ualarm(5000, 5000);\n    return KG_OK;", 0, "3 right"),
                  (' + kg_param(p, "eps")', ' + kg_param(p, "eps") * (1 + 1e-5)', 4,
                   "and the second one, '"),
                  ("y[j] = (x", "y[j] = i ? NAN : (x", 4, "element 512 of 'y'"),
