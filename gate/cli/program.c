@@ -80,11 +80,9 @@ static void put_man_text(const char *text)
     }
 }
 
-static void put_man_command(const struct command *c)
+/* A line for each way to call it. */
+static void put_man_forms(const struct command *c)
 {
-    printf(".SS ");
-    put_roff(c->name);
-    putchar('\n');
     const char *form = c->operands ? c->operands : "";
     for (bool first = true; first || *form; first = false) {
         char line[300];
@@ -97,6 +95,14 @@ static void put_man_command(const struct command *c)
         puts(n ? " [OPTION]..." : "[OPTION]...");
         form += n + (form[n] == '\n');
     }
+}
+
+static void put_man_command(const struct command *c)
+{
+    printf(".SS ");
+    put_roff(c->name);
+    putchar('\n');
+    put_man_forms(c);
     put_man_text(c->about);
     each_option("", c, put_man_option);
     if (c->ending)
@@ -105,11 +111,18 @@ static void put_man_command(const struct command *c)
 
 static void put_man(const struct program *p)
 {
+    const struct command *const *c = p->commands;
     printf(".TH %s 1 \"\" \"%s " GATE_VERSION "\" \"Kernel Gate\"\n.SH NAME\n%s \\- %s\n"
-           ".SH SYNOPSIS\n.B %s\n\\fICOMMAND\\fR [\\fIOPTION\\fR]...\n.SH DESCRIPTION\n%s\n"
-           "Each command has \\fB\\-\\-help\\fR.\n.SH COMMANDS\n",
-           p->name, p->name, p->name, p->summary, p->name, p->about);
-    for (const struct command *const *c = p->commands; *c; c++)
+           ".SH SYNOPSIS\n",
+           p->name, p->name, p->name, p->summary);
+    while (*c && *word_of(p, *c))
+        c++;
+    if (*c)
+        put_man_forms(*c);
+    else
+        printf("\\fB%s\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR]...\n", p->name);
+    printf(".SH DESCRIPTION\n%s\nEach command has \\fB\\-\\-help\\fR.\n.SH COMMANDS\n", p->about);
+    for (c = p->commands; *c; c++)
         put_man_command(*c);
     if (p->reads_environment)
         puts(".SH ENVIRONMENT");

@@ -47,6 +47,9 @@ class Generated(unittest.TestCase):
                              re.split(r"\n\.SH E", page.replace("\\-", "-"))[0])
             self.held(program, dict(zip(parts[1::2], parts[2::2])),
                       lambda text: re.findall(r"(?m)^\.B --([a-z0-9-]+)", text))
+            synopsis = re.search(r"\.SH SYNOPSIS\n(.*)", page.replace("\\-", "-"))[1]
+            self.assertEqual("Usage: " + re.sub(r"\\f.", "", synopsis),
+                             said(program, "--help").split("\n")[0])
             headings = re.findall(r"(?m)^\.SH (.*)", page)
             for heading in ("NAME", "SYNOPSIS", "DESCRIPTION", "EXIT STATUS", "FILES"):
                 self.assertIn(heading, headings)
