@@ -283,8 +283,10 @@ class Export(Records):
 
     def test_full_device(self):
         self.import_runs(document(1))
+        self.write("run.json", SAMPLE_TEXT)
         with open("/dev/full", "w", encoding="utf-8") as full:
-            for command in (["export"], ["report"], ["leaderboard"], ["history", CASE]):
+            for command in (["export"], ["report"], ["leaderboard"], ["history", CASE],
+                            ["import", "run.json"]):
                 result = subprocess.run([GATE, *command], cwd=self.folder, env=self.env,
                                         stdout=full, stderr=subprocess.PIPE, check=False)
                 self.assertEqual(result.returncode, 74, command)
