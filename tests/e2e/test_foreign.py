@@ -40,6 +40,7 @@ REFUSED = [
     ("nvbench", {"devices": []}, "missing key 'benchmarks'"),
     ("nvbench", {"devices": [], "benchmarks": {}}, "/benchmarks: must be an array"),
     ("nvbench", made.nvbench("1e-5", devices=("",)), "/devices/0/name: must be a text"),
+    ("nvbench", made.nvbench("1e-5", devices=("x" * 101,)), "a text of 1 to 100 bytes"),
     ("nvbench", made.nvbench("1e-5", device=7), "/benchmarks/0/states/0: its device 7 is not"),
     ("nvbench", made.nvbench("nan"), "has no finite number as 'value'"),
     ("nvbench", made.nvbench("0x10"), "has no finite number as 'value'"),
