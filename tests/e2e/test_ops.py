@@ -263,6 +263,8 @@ class Answers(SeededCase):
                     again = self.server.get(path, headers={"If-None-Match": tag,
                                                            "Accept-Encoding": accept})
                     self.assertEqual((again.status, again.bytes), (304, b""))
+                    if tag != "*":
+                        self.assertEqual(again.getheader("Vary"), "Accept-Encoding")
         short = self.server.get("/healthz", headers={"Accept-Encoding": "gzip"})
         self.assertIsNone(short.getheader("Content-Encoding"))
         refused = self.server.get("/api/v1/cases", headers={"Accept-Encoding": "gzip;q=0"})
