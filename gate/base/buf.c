@@ -155,3 +155,38 @@ void csv_put(struct buf *out, const char *text)
     if (quoted)
         buf_putc(out, '"');
 }
+
+const char *csv_take(char **at, struct csv_row *row)
+{
+    static const char unquoted[] = "a field with a quote must begin and end with one";
+    char *from = *at, end = ',';
+    row->n = row->n_lines = 0;
+    while (end == ',') {
+        char *to = from;
+        if (row->n == CSV_FIELDS_MAX)
+            return "has more fields than a line may have";
+        row->field[row->n++] = to;
+        bool quoted = *from == '"';
+        for (from += quoted; quoted && *from && (*from != '"' || from[1] == '"'); from++) {
+            from += *from == '"';
+            row->n_lines += *from == '\n';
+            *to++ = *from;
+        }
+        if (quoted && !*from++)
+            return "a quote has no end";
+        size_t n = strcspn(from, ",\r\n\"");
+        if (from[n] == '"' || (quoted && n))
+            return unquoted;
+        from += n;
+        to += quoted ? 0 : n;
+        from += *from == '\r';
+        end = *from;
+        if (from > *at && from[-1] == '\r' && end && end != '\n')
+            return "a carriage return stands alone";
+        from += end != '\0';
+        *to = '\0';
+    }
+    row->n_lines += end == '\n';
+    *at = from;
+    return NULL;
+}

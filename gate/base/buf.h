@@ -41,4 +41,14 @@ char *buf_detach(struct buf *b); /* hands the memory to the caller (free()); NUL
  */
 void csv_put(struct buf *out, const char *text);
 
+#define CSV_FIELDS_MAX 1024
+
+struct csv_row {
+    char *field[CSV_FIELDS_MAX]; /* in the text, each with a NUL */
+    size_t n, n_lines;           /* fields, and ends of lines in it and behind it */
+};
+
+/* Takes the row at *at apart where it lies, and goes on to the next. NULL, or what is wrong. */
+const char *csv_take(char **at, struct csv_row *row);
+
 #endif

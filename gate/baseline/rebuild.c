@@ -115,7 +115,6 @@ static enum gate_status rebuild_failed(const struct rebuild *r, const char *what
 {
     char *log = xcalloc(1, LOOK_BYTES + 1), *start = log, tail[TAIL_BYTES + 1];
     struct stat st = {0};
-    struct buf safe;
     fstat(r->log, &st);
     ssize_t read =
         pread(r->log, log, LOOK_BYTES, st.st_size > LOOK_BYTES ? st.st_size - LOOK_BYTES : 0);
@@ -133,10 +132,9 @@ static enum gate_status rebuild_failed(const struct rebuild *r, const char *what
     start = line ? line + 1 : start;
     for (char *c = start; c < log + n; c++)
         *c = *c == '\n' ? '|' : *c && *c != '\t' ? *c : ' ';
-    buf_init(&safe, (size_t)4 * LOOK_BYTES);
+    RELEASED_BY(buf_release) struct buf safe = buf_of((size_t)4 * LOOK_BYTES);
     term_puts(start, &safe);
     utf8_print(tail, sizeof tail, "%s", safe.len ? safe.data : "");
-    buf_release(&safe);
     free(log);
     return gate_fail(
         err, GATE_ENVIRONMENT,

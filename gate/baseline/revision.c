@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/utf8.h"
 #include "gate/baseline/artifact.h"
 #include "gate/base/file.h"
@@ -36,12 +37,11 @@ static bool read_commit(char *const argv[], char commit[41], char *why, size_t w
 {
     struct process p = {0};
     struct gate_error err = {0};
-    struct buf line;
     if (process_start(&p, argv, &err)) {
         utf8_print(why, why_size, "%.190s", err.message);
         return false;
     }
-    buf_init(&line, 65536);
+    RELEASED_BY(buf_release) struct buf line = buf_of(65536);
     bool found = process_read_line(&p, GIT_TIMEOUT_S, &line) == PROCESS_LINE && line.len == 40 &&
                  hex_is(line.data, 40);
     if (found) {
@@ -50,7 +50,6 @@ static bool read_commit(char *const argv[], char commit[41], char *why, size_t w
         found = process_read_line(&p, GIT_TIMEOUT_S, &line) == PROCESS_END;
     }
     process_finish(&p, GIT_TIMEOUT_S);
-    buf_release(&line);
     p.complaint[strcspn(p.complaint, "\n")] = '\0';
     utf8_print(why, why_size, "%.190s", p.complaint);
     return found;

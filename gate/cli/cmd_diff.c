@@ -146,7 +146,7 @@ static int diff(struct command_call *call, struct gate_error *err)
 {
     const struct diff_request *r = call->arguments;
     char **names = call->operands;
-    const struct report_style style = command_style();
+    struct report_style style = command_style();
     RELEASED_BY(free_code) struct machine_code *new = NULL;
     RELEASED_BY(free_code) struct machine_code *old = NULL;
     RELEASED_BY(diff_release) struct diff d = {0};
@@ -164,8 +164,9 @@ static int diff(struct command_call *call, struct gate_error *err)
         diff_write_json(&d, &text);
     } else {
         diff_demangle(&d);
-        diff_write(&d, r->all, r->markdown, &style, &text);
-        diff_write_instructions(&d, r->instructions, r->markdown, &style, &text);
+        style.markdown = r->markdown;
+        diff_write(&d, r->all, &style, &text);
+        diff_write_instructions(&d, r->instructions, &style, &text);
     }
     if (r->run_file)
         TRY(write_cases(r, &d, &text, err));

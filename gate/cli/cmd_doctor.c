@@ -49,7 +49,7 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
     term_puts(line, &safe);
-    puts(safe.data ? safe.data : "");
+    puts(safe.data);
 }
 
 static const char *shown(const struct environment_variable *v)

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/clock.h"
 #include "gate/base/file.h"
 #include "gate/base/gzip.h"
@@ -352,8 +353,7 @@ static enum outcome read_entry(struct push *p, const struct store_outbox_entry *
 
 static enum outcome send_entry(struct push *p, const struct store_outbox_entry *e)
 {
-    struct buf body;
-    buf_init(&body, ARTIFACT_MAX_BYTES);
+    RELEASED_BY(buf_release) struct buf body = buf_of(ARTIFACT_MAX_BYTES);
     enum outcome outcome = read_entry(p, e, &body);
     for (unsigned n = 1; outcome == RETRY; n++) {
         outcome = e->kind == OUTBOX_RUN ? send_run(p, e, &body) : send_library(p, e, &body);
@@ -369,7 +369,6 @@ static enum outcome send_entry(struct push *p, const struct store_outbox_entry *
         command_note(&command_push, "%s; trying again in %.1f s", p->reason, delay);
         backoff_sleep(delay);
     }
-    buf_release(&body);
     return outcome;
 }
 

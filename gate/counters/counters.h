@@ -9,7 +9,6 @@
 #include <stddef.h>
 
 #include "gate/base/error.h"
-#include "gate/base/paths.h"
 
 enum counter_unit { COUNTER_PERCENT, COUNTER_BYTES, COUNTER_COUNT, COUNTER_RATIO };
 
@@ -56,7 +55,7 @@ double counter_moved(size_t counter, const struct counter_values *new,
 bool counter_worsened(size_t counter, const struct counter_values *new,
                       const struct counter_values *old);
 
-/* ---- NVIDIA's Nsight Compute: where it is, how it is called, and the table that it writes ---- */
+/* ---- NVIDIA's Nsight Compute: how it is called, and the table that it writes ---- */
 
 #define NCU_KERNELS_MAX 16
 #define NCU_NAME_SIZE 1001 /* of a name that is longer the beginning is kept */
@@ -71,10 +70,6 @@ struct ncu_table {
     struct ncu_kernel kernels[NCU_KERNELS_MAX];
     size_t n;
 };
-
-/* On PATH, in the CUDA toolkit's folder, or of an installation of its own. GATE_ENVIRONMENT: it is
- * nowhere. */
-enum gate_status ncu_find(char path[PATHS_MAX], struct gate_error *err);
 
 #define NCU_WORDS 16
 #define NCU_METRICS_SIZE 4096

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/diff/listing.h"
+#include "gate/diff/diff.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -79,23 +79,6 @@ static size_t find_section(const struct listing_wanted *wanted, size_t n, const 
     return n;
 }
 
-static void read_output(struct process *p, const struct listing_wanted *wanted, size_t n)
-{
-    struct buf line;
-    size_t at = n == 1 ? 0 : n, total = 0;
-    buf_init(&line, PROCESS_LINE_MAX + 1);
-    while (process_read_line(p, PATIENCE_S, &line) == PROCESS_LINE && total < TEXT_MAX) {
-        total += line.len;
-        at = n == 1 ? 0 : find_section(wanted, n, line.data ? line.data : "", at);
-        if (at < n) {
-            note_source(wanted[at].out, line.data ? line.data : "");
-            add_line(wanted[at].out, line.data ? line.data : "");
-        }
-        buf_clear(&line);
-    }
-    buf_release(&line);
-}
-
 static enum gate_status run(const char *path, const char *symbols,
                             const struct listing_wanted *wanted, size_t n, struct gate_error *err)
 {
@@ -110,26 +93,38 @@ static enum gate_status run(const char *path, const char *symbols,
                     has_lines ? (char *)path : NULL,
                     NULL};
     struct process p = {0};
-    enum gate_status status = toolkit_find("nvdisasm", NULL, tool, err);
-    if (!status)
-        status = process_start(&p, argv, err);
-    if (status)
-        return status;
-    read_output(&p, wanted, n);
+    RELEASED_BY(buf_release) struct buf line = buf_of(PROCESS_LINE_MAX + 1);
+    size_t at = n == 1 ? 0 : n, total = 0;
+    TRY(toolkit_find("nvdisasm", NULL, tool, err));
+    TRY(process_start(&p, argv, err));
+    while (process_read_line(&p, PATIENCE_S, &line) == PROCESS_LINE && total < TEXT_MAX) {
+        total += line.len;
+        at = n == 1 ? 0 : find_section(wanted, n, line.data, at);
+        if (at < n) {
+            note_source(wanted[at].out, line.data);
+            add_line(wanted[at].out, line.data);
+        }
+        buf_clear(&line);
+    }
     int code = process_finish(&p, 1);
-    for (size_t i = 0; i < n && !status; i++)
+    for (size_t i = 0; i < n; i++)
         if (code || !wanted[i].out->n)
-            status =
-                gate_fail(err, GATE_USAGE, "nvdisasm ended with %d and %zu instructions: %.300s",
-                          code, wanted[i].out->n, process_last_words(&p));
-    return status;
+            return gate_fail(err, GATE_USAGE, "nvdisasm ended with %d and %zu instructions: %.300s",
+                             code, wanted[i].out->n, process_last_words(&p));
+    return GATE_OK;
 }
 
-static enum gate_status run_on_file(const struct listing_wanted *wanted, size_t n,
-                                    const char *symbols, struct gate_error *err)
+enum gate_status listing_read(const struct listing_wanted *wanted, size_t n, struct gate_error *err)
 {
     const struct bytes cubin = wanted[0].kernel->cubin;
     char path[PATH_MAX];
+    RELEASED_BY(buf_release) struct buf symbols = buf_of(SYMBOLS_MAX);
+    for (size_t i = 0; i < n; i++) {
+        *wanted[i].out = (struct listing){.text = buf_of(TEXT_MAX)};
+        buf_printf(&symbols, "%s%zu", i ? "," : "", wanted[i].kernel->symbol);
+    }
+    if (symbols.failed)
+        return gate_fail(err, GATE_INTERNAL, "a cubin has too many kernels");
     snprintf(path, sizeof path, "%.3900s/gate-diff.XXXXXX", file_temporary_folder());
     int fd = mkstemp(path);
     if (fd < 0)
@@ -137,24 +132,8 @@ static enum gate_status run_on_file(const struct listing_wanted *wanted, size_t 
     close(fd);
     enum gate_status status = file_write_atomic(path, cubin.at, cubin.n, err);
     if (!status)
-        status = run(path, symbols, wanted, n, err);
+        status = run(path, symbols.data, wanted, n, err);
     unlink(path);
-    return status;
-}
-
-enum gate_status listing_read(const struct listing_wanted *wanted, size_t n, struct gate_error *err)
-{
-    struct buf symbols;
-    buf_init(&symbols, SYMBOLS_MAX);
-    for (size_t i = 0; i < n; i++) {
-        *wanted[i].out = (struct listing){0};
-        buf_init(&wanted[i].out->text, TEXT_MAX);
-        buf_printf(&symbols, "%s%zu", i ? "," : "", wanted[i].kernel->symbol);
-    }
-    enum gate_status status = symbols.failed
-                                  ? gate_fail(err, GATE_INTERNAL, "a cubin has too many kernels")
-                                  : run_on_file(wanted, n, symbols.data, err);
-    buf_release(&symbols);
     for (size_t i = 0; i < n && !status; i++) {
         struct listing *l = wanted[i].out;
         if (l->text.failed)

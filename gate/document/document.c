@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/file.h"
 #include "gate/counters/counters.h"
 #include "gate/document/fields_table.h"
@@ -74,13 +75,9 @@ enum gate_status document_parse(const char *name, unsigned first_line, const cha
 
 enum gate_status document_load(const char *path, struct document *out, struct gate_error *err)
 {
-    struct buf text;
-    buf_init(&text, FILE_MAX_BYTES);
-    enum gate_status status = file_read(path, &text, err);
-    if (!status)
-        status = document_parse(path, 1, text.data ? text.data : "", text.len, GATE_IO, out, err);
-    buf_release(&text);
-    return status;
+    RELEASED_BY(buf_release) struct buf text = buf_of(FILE_MAX_BYTES);
+    TRY(file_read(path, &text, err));
+    return document_parse(path, 1, text.data, text.len, GATE_IO, out, err);
 }
 
 void document_release(struct document *d)

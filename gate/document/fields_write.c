@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/json.h"
 #include "gate/document/fields.h"
 
@@ -196,14 +197,11 @@ void fields_write_indented(const struct shape *s, const void *from, struct buf *
 
 bool fields_same(const struct shape *s, const void *a, const void *b)
 {
-    struct buf x, y;
-    buf_init(&x, 1 << 16);
-    buf_init(&y, 1 << 16);
+    RELEASED_BY(buf_release) struct buf x = buf_of(1 << 16);
+    RELEASED_BY(buf_release) struct buf y = buf_of(1 << 16);
     fields_write(s, a, &x);
     fields_write(s, b, &y);
     bool same = !x.failed && !y.failed && !strcmp(x.data, y.data);
-    buf_release(&x);
-    buf_release(&y);
     return same;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* foreign.c: see foreign.h and reading.h. */
+/* foreign.c: see foreign.h. */
 #include "gate/foreign/foreign.h"
 
 #include <ctype.h>
@@ -14,7 +14,6 @@
 
 #include "gate/base/clock.h"
 #include "gate/base/utf8.h"
-#include "gate/foreign/reading.h"
 #include "version.h"
 
 #define ID_MAX 160

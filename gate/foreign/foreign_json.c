@@ -13,7 +13,7 @@
 #include "gate/decide/stats.h"
 #include "gate/device/device.h"
 #include "gate/document/fields.h"
-#include "gate/foreign/reading.h"
+#include "gate/foreign/foreign.h"
 
 #define SHORT_MAX 100 /* bytes of a name, of which each may be 4 characters of a document */
 #define POINTER_SIZE 100

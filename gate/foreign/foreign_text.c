@@ -12,13 +12,13 @@
 #include <string.h>
 
 #include "gate/base/utf8.h"
-#include "gate/foreign/reading.h"
+#include "gate/foreign/foreign.h"
 
 /* ---- both ---- */
 
 struct cursor {
     struct reading *r;
-    const char *at, *end;
+    const char *at; /* in the text, which a NUL ends */
     unsigned line;
 };
 
@@ -36,16 +36,16 @@ __attribute__((format(printf, 2, 3))) static enum gate_status refuse(const struc
 /* Begins at the text, behind a byte order mark; it has to be UTF-8 without a NUL. */
 static enum gate_status begin(struct reading *r, struct cursor *c)
 {
+    const char *end = r->text + r->len;
     uint32_t code = 0;
-    *c = (struct cursor){.r = r, .at = r->text, .end = r->text + r->len, .line = 1};
-    for (const char *at = c->at; at < c->end; at += utf8_decode(at, (size_t)(c->end - at), &code)) {
-        if (!utf8_decode(at, (size_t)(c->end - at), &code) || code == 0)
+    *c = (struct cursor){.r = r, .at = r->text, .line = 1};
+    for (; c->at < end; c->at += utf8_decode(c->at, (size_t)(end - c->at), &code)) {
+        if (!utf8_decode(c->at, (size_t)(end - c->at), &code) || code == 0)
             return refuse(c, "is not UTF-8");
-        c->line += *at == '\n';
+        c->line += *c->at == '\n';
     }
     c->line = 1;
-    if (r->len >= 3 && !memcmp(c->at, "\xef\xbb\xbf", 3))
-        c->at += 3;
+    c->at = r->text + (strncmp(r->text, "\xef\xbb\xbf", 3) ? 0 : 3);
     return GATE_OK;
 }
 
@@ -62,91 +62,37 @@ static const char *const csv_columns[CSV_COLUMNS] = {
     [P10] = "p10_ns", [P90] = "p90_ns", [SAMPLES] = "samples",
 };
 
-#define FIELDS_OF_LINE 64
+#define NO_COLUMN CSV_FIELDS_MAX
 
-struct record {
-    struct buf text;              /* of the fields, each with a NUL */
-    size_t start[FIELDS_OF_LINE]; /* in it */
-    size_t n;
-    unsigned line;
-};
-
-/* One line, which may go on where a quote does. */
-static enum gate_status read_record(struct cursor *c, struct record *out)
-{
-    bool more = true;
-    buf_clear(&out->text);
-    out->n = 0;
-    out->line = c->line;
-    while (more) {
-        bool quoted = c->at < c->end && *c->at == '"';
-        if (out->n == FIELDS_OF_LINE)
-            return refuse(c, "has more than %d fields", FIELDS_OF_LINE);
-        out->start[out->n++] = out->text.len;
-        for (c->at += quoted; quoted && c->at < c->end; c->at++) {
-            if (*c->at == '"' && (c->at + 1 == c->end || c->at[1] != '"'))
-                break;
-            c->at += *c->at == '"';
-            c->line += *c->at == '\n';
-            buf_putc(&out->text, *c->at);
-        }
-        if (quoted && c->at == c->end)
-            return refuse(c, "a quote that began on line %u has no end", out->line);
-        for (c->at += quoted; c->at < c->end && !strchr(",\r\n", *c->at); c->at++) {
-            if (quoted || *c->at == '"')
-                return refuse(c, "a field with a quote must begin and end with one");
-            buf_putc(&out->text, *c->at);
-        }
-        buf_putc(&out->text, '\0');
-        more = c->at < c->end && *c->at == ',';
-        c->at += more;
-    }
-    c->at += c->at < c->end && *c->at == '\r';
-    if (c->at < c->end && *c->at != '\n')
-        return refuse(c, "a carriage return stands alone");
-    if (c->at < c->end) {
-        c->at++;
-        c->line++;
-    }
-    return out->text.failed ? refuse(c, "a line is too long") : GATE_OK;
-}
-
-static const char *field_of(const struct record *record, const size_t place[], enum csv_column k)
-{
-    return place[k] < record->n ? record->text.data + record->start[place[k]] : "";
-}
-
-/* Where the columns are; a missing one is behind the last. */
-static enum gate_status read_header(const struct cursor *c, const struct record *head,
+static enum gate_status read_header(const struct cursor *c, const struct csv_row *head,
                                     size_t place[CSV_COLUMNS])
 {
     for (int k = 0; k < CSV_COLUMNS; k++)
-        place[k] = FIELDS_OF_LINE;
+        place[k] = NO_COLUMN;
     for (size_t i = 0; i < head->n; i++) {
-        const char *name = head->text.data + head->start[i];
         int k = 0;
-        while (k < CSV_COLUMNS && strcmp(csv_columns[k], name) != 0)
+        while (k < CSV_COLUMNS && strcmp(csv_columns[k], head->field[i]) != 0)
             k++;
         if (k == CSV_COLUMNS)
             return refuse(c,
                           "there is no column '%.60s': name, p50_ns, p50_lo_ns, p50_hi_ns, "
                           "p10_ns, p90_ns and samples are known; times are in ns",
-                          name);
-        if (place[k] < FIELDS_OF_LINE)
-            return refuse(c, "the column '%s' is there twice", name);
+                          head->field[i]);
+        if (place[k] != NO_COLUMN)
+            return refuse(c, "the column '%s' is there twice", csv_columns[k]);
         place[k] = i;
     }
-    if (place[NAME] == FIELDS_OF_LINE || place[P50] == FIELDS_OF_LINE)
+    if (place[NAME] == NO_COLUMN || place[P50] == NO_COLUMN)
         return refuse(c, "the first line must name the columns: name and p50_ns at least");
     return GATE_OK;
 }
 
-static enum gate_status read_result(struct cursor *c, const struct record *record,
+static enum gate_status read_result(const struct cursor *c, const struct csv_row *row,
                                     const size_t place[CSV_COLUMNS])
 {
     double number[CSV_COLUMNS];
     for (int k = P50; k < CSV_COLUMNS; k++) {
-        const char *text = field_of(record, place, (enum csv_column)k);
+        const char *text = place[k] == NO_COLUMN ? "" : row->field[place[k]];
         number[k] = NAN;
         if (!*text && k != P50)
             continue;
@@ -157,7 +103,7 @@ static enum gate_status read_result(struct cursor *c, const struct record *recor
     if (isnan(lo) != isnan(hi) || lo > number[P50] || hi < number[P50])
         return refuse(c, "p50_lo_ns and p50_hi_ns must be around p50_ns");
     struct foreign_time *t =
-        reading_add(c->r, field_of(record, place, NAME), number[P50], place_of(record->line));
+        reading_add(c->r, row->field[place[NAME]], number[P50], place_of(c->line));
     if (!t)
         return GATE_IO;
     t->p50_lo_ns = lo;
@@ -168,34 +114,29 @@ static enum gate_status read_result(struct cursor *c, const struct record *recor
     return GATE_OK;
 }
 
-static enum gate_status read_lines(struct cursor *c, struct record *record)
-{
-    size_t place[CSV_COLUMNS];
-    TRY(read_record(c, record));
-    TRY(read_header(c, record, place));
-    const size_t n_columns = record->n;
-    while (c->at < c->end) {
-        TRY(read_record(c, record));
-        bool blank = record->n == 1 && !record->text.data[0];
-        unsigned next = c->line;
-        c->line = record->line;
-        if (!blank && record->n != n_columns)
-            return refuse(c, "has %zu fields, the first line %zu", record->n, n_columns);
-        if (!blank)
-            TRY(read_result(c, record, place));
-        c->line = next;
-    }
-    return GATE_OK;
-}
-
 enum gate_status reading_csv(struct reading *r)
 {
     struct cursor c;
-    struct record record = {.text = buf_of((size_t)1 << 20)};
+    struct csv_row row;
+    size_t place[CSV_COLUMNS], n_columns = 0;
     TRY(begin(r, &c));
-    enum gate_status status = read_lines(&c, &record);
-    buf_release(&record.text);
-    return status;
+    RELEASED_BY(free_at) char *copy = xstrdup(c.at);
+    char *at = copy;
+    do {
+        const char *fault = csv_take(&at, &row);
+        bool blank = row.n == 1 && !row.field[0][0];
+        if (fault)
+            return refuse(&c, "%s", fault);
+        if (n_columns && !blank && row.n != n_columns)
+            return refuse(&c, "has %zu fields, the first line %zu", row.n, n_columns);
+        if (!n_columns)
+            TRY(read_header(&c, &row, place));
+        else if (!blank)
+            TRY(read_result(&c, &row, place));
+        n_columns = n_columns ? n_columns : row.n;
+        c.line += row.n_lines;
+    } while (*at);
+    return GATE_OK;
 }
 
 /* ---- JUnit ---- */
@@ -222,40 +163,34 @@ struct junit {
     struct test_case test;
 };
 
+#define SPACE " \t\r\n"
+
 static bool begins(const struct cursor *c, const char *with)
 {
-    size_t n = strlen(with);
-    return (size_t)(c->end - c->at) >= n && !memcmp(c->at, with, n);
+    return !strncmp(c->at, with, strlen(with));
 }
 
-static void go_to(struct cursor *c, const char *to)
+static void go(struct cursor *c, size_t n)
 {
-    for (; c->at < to; c->at++)
-        c->line += *c->at == '\n';
+    for (; n; n--)
+        c->line += *c->at++ == '\n';
 }
 
 /* Passes what ends with `with`. */
 static enum gate_status pass(struct cursor *c, const char *with)
 {
-    const char *found = memmem(c->at, (size_t)(c->end - c->at), with, strlen(with));
+    const char *found = strstr(c->at, with);
     if (!found)
         return refuse(c, "has no '%s' behind what begins here", with);
-    go_to(c, found + strlen(with));
+    go(c, (size_t)(found - c->at) + strlen(with));
     return GATE_OK;
 }
 
-static void pass_space(struct cursor *c)
-{
-    while (c->at < c->end && strchr(" \t\r\n", *c->at))
-        go_to(c, c->at + 1);
-}
-
+/* And the space behind it. */
 static struct element read_name(struct cursor *c)
 {
-    struct element e = {.name = c->at};
-    while (c->at < c->end && !strchr(" \t\r\n=/>\"'<", *c->at))
-        c->at++;
-    e.len = (size_t)(c->at - e.name);
+    const struct element e = {c->at, strcspn(c->at, SPACE "=/>\"'<")};
+    go(c, e.len + strspn(c->at + e.len, SPACE));
     return e;
 }
 
@@ -278,17 +213,12 @@ static enum gate_status read_reference(struct cursor *c, struct buf *out)
             return GATE_OK;
         }
     bool hex = begins(c, "&#x");
-    const char *digits = c->at + (hex ? 3 : 2), *end = digits;
-    unsigned long code = 0;
-    for (; begins(c, "&#") && end < c->end && end - digits < 8; end++) {
-        const char *set = "0123456789abcdef", *digit = *end ? strchr(set, *end | 0x20) : NULL;
-        if (!digit || digit - set >= (hex ? 16 : 10))
-            break;
-        code = code * (hex ? 16 : 10) + (unsigned long)(digit - set);
-    }
-    if (end <= digits || end == c->end || *end != ';' || code == 0)
+    const char *digits = begins(c, "&#") ? c->at + (hex ? 3 : 2) : "";
+    size_t n = strspn(digits, hex ? "0123456789abcdefABCDEF" : "0123456789");
+    unsigned long code = n <= 8 ? strtoul(digits, NULL, hex ? 16 : 10) : 0;
+    if (!code || digits[n] != ';')
         return refuse(c, "a reference is not one of &lt; &gt; &amp; &quot; &apos; or a number");
-    end++;
+    const char *end = digits + n + 1;
     if (code < 0x80)
         buf_putc(out, (char)code);
     else
@@ -297,31 +227,29 @@ static enum gate_status read_reference(struct cursor *c, struct buf *out)
     return GATE_OK;
 }
 
-/* name="value"; the value goes to `out`, where the element asks for it. */
+/* name="value" and the space behind it. */
 static enum gate_status read_attribute(struct cursor *c, struct element *name, struct buf *out)
 {
+    buf_clear(out);
     *name = read_name(c);
-    pass_space(c);
-    if (!name->len || c->at == c->end || *c->at != '=')
+    if (!name->len || *c->at != '=')
         return refuse(c, "an attribute must be NAME=\"VALUE\"");
-    c->at++;
-    pass_space(c);
-    if (c->at == c->end || (*c->at != '"' && *c->at != '\''))
+    go(c, 1 + strspn(c->at + 1, SPACE));
+    if (*c->at != '"' && *c->at != '\'')
         return refuse(c, "the value of an attribute must be in quotes");
-    const char quote = *c->at++;
-    while (c->at < c->end && *c->at != quote) {
+    for (const char quote = *c->at++; *c->at != quote;) {
+        if (!*c->at)
+            return refuse(c, "the value of an attribute has no end");
         if (*c->at == '<')
             return refuse(c, "the value of an attribute has a '<'");
         if (*c->at == '&') {
             TRY(read_reference(c, out));
         } else {
             buf_putc(out, *c->at);
-            go_to(c, c->at + 1);
+            go(c, 1);
         }
     }
-    if (c->at == c->end)
-        return refuse(c, "the value of an attribute has no end");
-    c->at++;
+    go(c, 1 + strspn(c->at + 1, SPACE));
     return GATE_OK;
 }
 
@@ -330,7 +258,6 @@ static enum gate_status take_attribute(struct junit *j, struct element tag, stru
 {
     struct test_case *t = &j->test;
     struct foreign_file *out = j->c.r->out;
-    const char *text = value->data ? value->data : "";
     char *to = NULL;
     if (is_named(tag, "testcase"))
         to = is_named(name, "name")        ? t->name
@@ -340,13 +267,13 @@ static enum gate_status take_attribute(struct junit *j, struct element tag, stru
     if (to && (value->failed || value->len >= ATTRIBUTE_MAX))
         return refuse(&j->c, "an attribute of a testcase has more than %d bytes", ATTRIBUTE_MAX);
     if (to)
-        memcpy(to, text, value->len + 1);
+        memcpy(to, value->data, value->len + 1);
     if (!is_named(tag, "testsuite") || value->failed)
         return GATE_OK;
-    if (is_named(name, "hostname") && !out->host && *text && value->len < 100)
-        out->host = xstrdup(text);
+    if (is_named(name, "hostname") && !out->host && value->len && value->len < 100)
+        out->host = xstrdup(value->data);
     if (is_named(name, "timestamp") && !out->time_ms)
-        out->time_ms = reading_time_ms(text, false);
+        out->time_ms = reading_time_ms(value->data, false);
     return GATE_OK;
 }
 
@@ -372,16 +299,6 @@ static enum gate_status end_test(struct junit *j)
     return reading_add(j->c.r, name, seconds * 1e9, place_of(t->line)) ? GATE_OK : GATE_IO;
 }
 
-static enum gate_status close_element(struct junit *j, struct element tag)
-{
-    const struct element open = j->open[j->depth - 1];
-    if (open.len != tag.len || memcmp(open.name, tag.name, tag.len) != 0)
-        return refuse(&j->c, "</%.*s> ends <%.*s>", (int)(tag.len < 60 ? tag.len : 60), tag.name,
-                      (int)(open.len < 60 ? open.len : 60), open.name);
-    j->depth--;
-    return j->test.open && j->test.depth == j->depth ? end_test(j) : GATE_OK;
-}
-
 /* Behind the '<' of a tag. */
 static enum gate_status read_tag(struct junit *j)
 {
@@ -389,7 +306,7 @@ static enum gate_status read_tag(struct junit *j)
     struct test_case *t = &j->test;
     RELEASED_BY(buf_release) struct buf value = buf_of((size_t)1 << 20);
     struct element name;
-    bool ends = c->at < c->end && *c->at == '/';
+    bool ends = *c->at == '/';
     c->at += ends;
     const struct element tag = read_name(c);
     if (!tag.len || (ends && j->depth == 0))
@@ -405,19 +322,22 @@ static enum gate_status read_tag(struct junit *j)
         !ends && (is_named(tag, "failure") || is_named(tag, "error") || is_named(tag, "skipped"));
     if (!ends)
         j->open[j->depth++] = tag;
-    pass_space(c);
-    while (c->at < c->end && *c->at != '>' && *c->at != '/') {
-        buf_clear(&value);
+    while (*c->at && *c->at != '>' && *c->at != '/') {
         TRY(read_attribute(c, &name, &value));
         TRY(take_attribute(j, tag, name, &value));
-        pass_space(c);
     }
-    bool empty = !ends && c->at < c->end && *c->at == '/';
+    bool empty = !ends && *c->at == '/';
     c->at += empty;
-    if (c->at == c->end || *c->at != '>')
+    if (*c->at != '>')
         return refuse(c, "a tag has no '>'");
     c->at++;
-    return ends || empty ? close_element(j, tag) : GATE_OK;
+    if (!ends && !empty)
+        return GATE_OK;
+    const struct element open = j->open[--j->depth];
+    if (open.len != tag.len || memcmp(open.name, tag.name, tag.len) != 0)
+        return refuse(c, "</%.*s> ends <%.*s>", (int)(tag.len < 60 ? tag.len : 60), tag.name,
+                      (int)(open.len < 60 ? open.len : 60), open.name);
+    return t->open && t->depth == j->depth ? end_test(j) : GATE_OK;
 }
 
 enum gate_status reading_junit(struct reading *r)
@@ -426,9 +346,9 @@ enum gate_status reading_junit(struct reading *r)
     struct cursor *c = &j.c;
     bool any = false;
     TRY(begin(r, c));
-    while (c->at < c->end) {
+    while (*c->at) {
         if (*c->at != '<') {
-            go_to(c, c->at + 1);
+            go(c, 1);
         } else if (begins(c, "<?")) {
             TRY(pass(c, "?>"));
         } else if (begins(c, "<!--")) {

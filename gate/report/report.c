@@ -45,8 +45,8 @@ static const struct {
     report_writer *write;
     report_early_writer *write_early;
 } formats[] = {
-    [REPORT_TEXT] = {"text", report_text, text_early},
-    [REPORT_MARKDOWN] = {"markdown", report_markdown, report_markdown_early},
+    [REPORT_TEXT] = {"text", report_page, text_early},
+    [REPORT_MARKDOWN] = {"markdown", report_page, report_markdown_early},
     [REPORT_JSON] = {"json", write_json, json_early},
     [REPORT_CSV] = {"csv", write_csv, report_csv_early},
     [REPORT_JUNIT] = {"junit", report_junit, report_junit_early},
@@ -109,7 +109,9 @@ bool report_format_parse(const char *name, enum report_format *out)
 void report_write(const struct document *document, enum report_format format,
                   const struct report_style *style, struct buf *out)
 {
-    formats[format].write(document, style, out);
+    struct report_style of_format = *style;
+    of_format.markdown = format == REPORT_MARKDOWN;
+    formats[format].write(document, &of_format, out);
 }
 
 /* ---- what the formats share ---- */

@@ -25,6 +25,7 @@ enum report_format {
 
 struct report_style {
     bool colour;
+    bool markdown;       /* report_write() goes by its format */
     int width;           /* columns of the terminal; 0: no limit */
     size_t markdown_max; /* bytes of a summary; 0: REPORT_MARKDOWN_MAX */
     const char *link; /* of a summary: the dashboard's address; NULL or empty: there are no links */
@@ -79,13 +80,13 @@ struct table_column {
     int drop;
 };
 
-/* Out of memory shows as out->failed of table_write(). */
 struct table *table_new(const struct table_column *columns, size_t n_columns);
 void table_free(struct table *t);
 
 /* Appends a cell, row by row; the text is made safe for a terminal. */
 void table_cell(struct table *t, enum term_colour colour, const char *text);
 
+/* In Markdown yellow values are bold, unless they are raw, and "-" stands for none. */
 void table_write(const struct table *t, const struct report_style *style, struct buf *out);
 
 /*
@@ -94,9 +95,6 @@ void table_write(const struct table *t, const struct report_style *style, struct
  * before, in one cell. `raw`: the values are Markdown.
  */
 void table_markdown(struct table *t, size_t column, const char *title, bool raw);
-
-/* Yellow values are bold, unless they are raw; "-" stands for none. */
-void table_write_markdown(const struct table *t, struct buf *out);
 
 /* One line of text in which nothing is markup, neither Markdown's nor HTML's nor a table's, and
  * nothing is a reference. */

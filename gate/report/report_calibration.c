@@ -96,13 +96,11 @@ static struct table *table_of(const struct page *p, const struct shares *s)
         {"case", false, 0}, {"MDE", true, 0}, {"resolved", false, 0}};
     char names[SHARES_MAX][UNITS_MAX], text[UNITS_MAX];
     double red, decisions;
-    struct buf id;
-    buf_init(&id, 4096);
+    RELEASED_BY(buf_release) struct buf id = buf_of(4096);
     for (size_t i = 0; i < s->n; i++)
         columns[3 + i] = (struct table_column){share_name(s->of[i].share, names[i]), true, 0};
     struct table *t = table_new(columns, 3 + s->n);
-    if (t)
-        table_markdown(t, 0, "case", true);
+    table_markdown(t, 0, "case", true);
     for (size_t i = 0; i < p->n_calibrated; i++) {
         const struct document_calibrated *one = p->calibrated[i];
         buf_clear(&id);
@@ -115,7 +113,6 @@ static struct table *table_of(const struct page *p, const struct shares *s)
             table_cell(t, TERM_PLAIN, rate(red, decisions, text));
         }
     }
-    buf_release(&id);
     return t;
 }
 

@@ -141,10 +141,6 @@ void page_cases(const struct page *p)
     if (warn_against)
         columns[n++] = (struct table_column){vs_warned, false, 0};
     struct table *t = table_new(columns, n);
-    if (!t) {
-        p->out->failed = true;
-        return;
-    }
     bool ceilings = p->d->has_ceilings && !p->d->ceilings.message;
     table_markdown(t, CASE, "case", true);
     table_markdown(t, P50, "p50 / p90", false);
@@ -163,10 +159,8 @@ void page_cases(const struct page *p)
     }
     for (size_t i = MDE + 1 + 3 * n_providers; i < n; i++)
         table_markdown(t, i, columns[i].title, true);
-    struct buf text;
-    buf_init(&text, 4096);
+    RELEASED_BY(buf_release) struct buf text = buf_of(4096);
     for (size_t i = 0; i < p->n_cases; i++)
         case_row(p, t, p->cases[i], &text);
-    buf_release(&text);
     page_put_table(p, t);
 }

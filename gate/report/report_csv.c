@@ -140,21 +140,6 @@ static void find_steps(struct steps *out)
     }
 }
 
-/* Nothing where a part on the way, or the value, is not known. */
-static void put_member(const struct field *const *step, const char *from, struct buf *out)
-{
-    for (; from && step[1]; step++) {
-        if (step[0]->beside != FIELD_NOWHERE && !*(const bool *)(from + step[0]->beside))
-            return;
-        from += step[0]->offset;
-    }
-    const char *text = from ? field_text(*step, from) : NULL;
-    if (text)
-        csv_put(out, text);
-    else if (from)
-        field_write(*step, from, out);
-}
-
 /* `arm`: NULL: there is none. */
 static void put_row(const struct steps *steps, const struct document *d,
                     const struct document_case *c, const struct document_arm *arm, struct buf *out)
@@ -163,10 +148,22 @@ static void put_row(const struct steps *steps, const struct document *d,
     for (size_t i = 0; i < N_COLUMNS; i++) {
         if (i > 0)
             buf_putc(out, ',');
-        if (columns[i].root < FIRST)
-            put_member(steps->of[i], roots[columns[i].root], out);
-        else
+        if (columns[i].root >= FIRST) {
             put_stage(c, columns[i].root == FIRST ? STAGE_FIRST : STAGE_CONFIRMATION, out);
+            continue;
+        }
+        const char *from = roots[columns[i].root];
+        const struct field *const *step = steps->of[i];
+        for (; from && step[1]; step++) { /* a part on the way may not be known */
+            bool known =
+                step[0]->beside == FIELD_NOWHERE || *(const bool *)(from + step[0]->beside);
+            from = known ? from + step[0]->offset : NULL;
+        }
+        const char *text = from ? field_text(*step, from) : NULL;
+        if (text)
+            csv_put(out, text);
+        else if (from)
+            field_write(*step, from, out);
     }
     buf_puts(out, "\r\n");
 }

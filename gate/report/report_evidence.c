@@ -28,19 +28,16 @@ static bool stage_evidence(const struct document_case *c, enum document_stage st
 {
     char text[UNITS_MAX];
     bool any = false;
-    for (size_t i = 0; i < c->n_processes; i++)
-        any |= c->processes[i].stage == (int)stage && !isnan(c->processes[i].log_ratio);
-    if (!any)
-        return false;
     for (size_t i = 0; i < c->n_processes; i++) {
         double d = c->processes[i].log_ratio;
         if (c->processes[i].stage != (int)stage)
             continue;
+        any |= !isnan(d);
         buf_puts(out, isnan(d) ? "-" : units_signed_percent(expm1(d), text));
         buf_putc(out, ' ');
     }
     buf_putc(out, '%');
-    return true;
+    return any;
 }
 
 static void put_ratio(struct estimate ratio, struct buf *out)
@@ -369,8 +366,7 @@ void report_each_evidence(const struct document_case *c, report_evidence_fn put,
         {"counter", false, counters_evidence, 0}, {"instructions", false, instructions_evidence, 0},
         {"code", true, same_evidence, 0},
     };
-    struct buf text;
-    buf_init(&text, 64 * 1024);
+    RELEASED_BY(buf_release) struct buf text = buf_of(64 * 1024);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         buf_clear(&text);
         if (!(parts[i].write ? parts[i].write(c, &text) : stage_evidence(c, parts[i].stage, &text)))
@@ -382,5 +378,4 @@ void report_each_evidence(const struct document_case *c, report_evidence_fn put,
             put(context, parts[i].name, parts[i].figures, line);
         }
     }
-    buf_release(&text);
 }

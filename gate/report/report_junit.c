@@ -60,8 +60,7 @@ static void totals(const struct report_run *run, struct buf *out)
 static void properties(const struct report_run *run, struct buf *out)
 {
     const struct document *d = run->document;
-    struct buf left_out;
-    buf_init(&left_out, 16 * 1024);
+    RELEASED_BY(buf_release) struct buf left_out = buf_of(16 * 1024);
     left_out_write(&run->left_out, &left_out);
     const struct {
         const char *name, *value; /* NULL: there is none */
@@ -88,7 +87,6 @@ static void properties(const struct report_run *run, struct buf *out)
         buf_puts(out, "/>\n");
     }
     buf_puts(out, "    </properties>\n");
-    buf_release(&left_out);
 }
 
 static void put_evidence(void *context, const char *name, bool figures, const char *words)
@@ -119,13 +117,11 @@ static void outcome(const struct report_run *run, const struct document_case *c,
     if (c->mde >= 0)
         buf_printf(out, "minimum detectable effect: %s\n", units_percent(c->mde, text));
     if (run->link) { /* not all who show these reports show properties */
-        struct buf link;
-        buf_init(&link, 4096);
+        RELEASED_BY(buf_release) struct buf link = buf_of(4096);
         report_link_run(run->link, run->document->uuid, &link);
         buf_puts(out, "run: ");
         put_xml(link.data, out);
         buf_putc(out, '\n');
-        buf_release(&link);
     }
     buf_printf(out, "</%s>\n", outcomes[v].element);
 }

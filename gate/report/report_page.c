@@ -64,10 +64,7 @@ void page_put_case(const struct page *p, const struct document_case *c, struct b
 
 void page_put_table(const struct page *p, struct table *t)
 {
-    if (p->markdown)
-        table_write_markdown(t, p->out);
-    else
-        table_write(t, p->style, p->out);
+    table_write(t, p->style, p->out);
     table_free(t);
 }
 
@@ -176,8 +173,7 @@ static void facts(const struct page *p)
 {
     const struct document_device *device = &p->d->device;
     char time[UNITS_MAX];
-    struct buf text;
-    buf_init(&text, 16 * 1024);
+    RELEASED_BY(buf_release) struct buf text = buf_of(16 * 1024);
     buf_printf(&text, "%s (%s), driver %s, runtime %s", device->name, device->model, device->driver,
                device->runtime);
     fact(p, "device", &text);
@@ -200,7 +196,6 @@ static void facts(const struct page *p)
         buf_printf(&text, "%s (%s)", p->d->absent[i].provider, p->d->absent[i].reason);
         fact(p, "absent", &text);
     }
-    buf_release(&text);
     buf_putc(p->out, '\n');
 }
 
@@ -229,20 +224,19 @@ static void put_evidence(void *context, const char *name, bool figures, const ch
 static void put_reason_text(const char *reason, struct buf *out)
 {
     const int n = (int)strlen(REASON_INDENT);
-    struct buf part, words;
     if (strlen(reason) <= REASON_LONG) {
         term_puts(reason, out);
         return;
     }
-    buf_init(&part, 65536);
-    buf_init(&words, 65536);
+    RELEASED_BY(buf_release) struct buf part = buf_of(65536);
+    RELEASED_BY(buf_release) struct buf words = buf_of(65536);
     for (const char *end; *reason; reason = end) {
         end = strstr(reason, "; ");
         size_t length = end ? (size_t)(end - reason) : strlen(reason);
         buf_clear(&part);
         buf_clear(&words);
         buf_append(&part, reason, length);
-        term_puts(part.data ? part.data : "", &words);
+        term_puts(part.data, &words);
         buf_puts(out, "\n" REASON_INDENT);
         if (!strncmp(reason, "again: ", 7))
             buf_append(out, words.data, words.len);
@@ -250,8 +244,6 @@ static void put_reason_text(const char *reason, struct buf *out)
             term_wrap(words.data, words.len, n, n, REASON_WIDTH, out);
         end = reason + length + (end ? 2 : 0);
     }
-    buf_release(&part);
-    buf_release(&words);
 }
 
 /* The command that shows again what is wrong, at the end of a reason; NULL: there is none. */
@@ -266,15 +258,13 @@ static const char *find_command(const struct document_case *c)
 static void put_reason(const struct page *p, const struct document_case *c)
 {
     const char *command = find_command(c);
-    struct buf words;
     if (!p->markdown) {
         put_reason_text(c->reason, p->out);
         return;
     }
-    buf_init(&words, 64 * 1024);
+    RELEASED_BY(buf_release) struct buf words = buf_of(64 * 1024);
     buf_append(&words, c->reason, command ? (size_t)(command - c->reason) : strlen(c->reason));
-    markdown_text(words.data ? words.data : "", p->out);
-    buf_release(&words);
+    markdown_text(words.data, p->out);
     if (command)
         markdown_code(command, p->out);
 }
@@ -401,24 +391,24 @@ static void warned(const struct page *p, const char *end)
 
 /* ---- the two pages ---- */
 
-#define ACCEPT_MAX 80
-
-/* The command that makes a slowdown the baseline; false: the run has no regression against a stored
- * baseline, or is a part. */
-static bool accept_command(const struct page *p, char out[ACCEPT_MAX])
+/* What to do about a regression against a stored baseline, unless the run is a part, and where the
+ * machine was not quiet: on a CPU it is mostly other programs. Where there was no library to be
+ * paired with no time helps. */
+static void put_hints(const struct page *p)
 {
-    const char *against = p->d->policy.against;
-    bool stored = !against || !against[0] || !strcmp(against, "baseline");
-    snprintf(out, ACCEPT_MAX, "gate baseline accept CASE --run %.8s --reason WHY", p->d->uuid);
-    return p->run->counts[VERDICT_REGRESSION] && stored && !p->d->has_shard;
-}
-
-/* What to do where the machine was not quiet: on a CPU it is mostly other programs. Where there was
- * no library to be paired with no time helps. */
-static void put_hints(const struct page *p, bool markdown)
-{
-    const char *stop = markdown ? ".\n" : "\n";
-    bool undecided = false;
+    const char *against = p->d->policy.against, *stop = p->markdown ? ".\n" : "\n";
+    bool stored = !against || !against[0] || !strcmp(against, "baseline"), undecided = false;
+    char command[80];
+    if (p->run->counts[VERDICT_REGRESSION] && stored && !p->d->has_shard) {
+        snprintf(command, sizeof command, "gate baseline accept CASE --run %.8s --reason WHY",
+                 p->d->uuid);
+        buf_puts(p->out,
+                 p->markdown ? "\nIf a slowdown is intended: " : "if a slowdown is intended: ");
+        p->code(command, p->out);
+        buf_puts(p->out, p->markdown ? " (elsewhere than on the runner: first `gate import "
+                                       "gate-run.json`, an artifact of the job)\n"
+                                     : "\n");
+    }
     for (size_t i = 0; i < p->d->n_cases; i++)
         undecided |= p->d->cases[i].verdict == VERDICT_NO_VERDICT &&
                      p->d->cases[i].mode == MODE_PAIRED && p->d->cases[i].has_ratio;
@@ -426,17 +416,16 @@ static void put_hints(const struct page *p, bool markdown)
         buf_printf(p->out,
                    "%s other programs disturbed it: `chrt -f 1 gate run` (as root) comes before "
                    "them on a CPU%s",
-                   markdown ? "\nIf" : "if", stop);
+                   p->markdown ? "\nIf" : "if", stop);
     if (undecided)
         buf_printf(p->out,
                    "%s decide what has no verdict: measure when nothing else runs, or longer, as "
                    "with `gate run --budget 1000`%s",
-                   markdown ? "\nTo" : "to", stop);
+                   p->markdown ? "\nTo" : "to", stop);
 }
 
 static void text_page(const struct page *p)
 {
-    char accept[ACCEPT_MAX];
     facts(p);
     if (p->d->n_cases > 0)
         page_cases(p);
@@ -452,9 +441,7 @@ static void text_page(const struct page *p)
     buf_puts(p->out, ": ");
     put_verdict(p, (enum verdict)p->d->verdict);
     buf_putc(p->out, '\n');
-    if (accept_command(p, accept))
-        buf_printf(p->out, "if a slowdown is intended: %s\n", accept);
-    put_hints(p, false);
+    put_hints(p);
     if (p->run->link) {
         report_link_run(p->run->link, p->d->uuid, p->out);
         buf_putc(p->out, '\n');
@@ -464,7 +451,6 @@ static void text_page(const struct page *p)
 static void markdown_page(const struct page *p)
 {
     enum verdict v = (enum verdict)p->d->verdict;
-    char accept[ACCEPT_MAX];
     buf_printf(p->out, "## %s Kernel Gate: %s\n\n**", page_mark(v), verdict_name(v));
     totals(p);
     buf_puts(p->out, "\n\n");
@@ -486,13 +472,7 @@ static void markdown_page(const struct page *p)
         markdown_code(command, p->out);
         buf_putc(p->out, '\n');
     }
-    if (accept_command(p, accept)) {
-        buf_puts(p->out, "\nIf a slowdown is intended: ");
-        markdown_code(accept, p->out);
-        buf_puts(p->out, " (elsewhere than on the runner: first `gate import gate-run.json`, an "
-                         "artifact of the job)\n");
-    }
-    put_hints(p, true);
+    put_hints(p);
     size_t n_told = count_told(p);
     if (n_told) {
         buf_printf(p->out, "\n<details><summary>Reasons and evidence (%zu)</summary>\n\n", n_told);
@@ -522,9 +502,8 @@ static int compare_cases(const void *a, const void *b)
 static void fit_markdown(const struct page *whole, size_t most, struct buf *out)
 {
     struct page p = *whole;
-    struct buf summary;
     size_t n_cases = p.n_cases, n_calibrated = p.n_calibrated;
-    buf_init(&summary, most);
+    RELEASED_BY(buf_release) struct buf summary = buf_of(most);
     p.out = &summary;
     markdown_page(&p);
     if (summary.failed)
@@ -538,14 +517,13 @@ static void fit_markdown(const struct page *whole, size_t most, struct buf *out)
     }
     out->failed |= summary.failed;
     buf_append(out, summary.data, summary.len);
-    buf_release(&summary);
 }
 
-static void write_page(const struct document *d, const struct report_style *style, bool markdown,
-                       struct buf *out)
+void report_page(const struct document *d, const struct report_style *style, struct buf *out)
 {
+    const bool markdown = style->markdown;
     struct report_run run;
-    const struct report_style plain = {.link = style->link};
+    const struct report_style plain = {.link = style->link, .markdown = true};
     size_t n_calibrated = d->calibration.n_cases;
     report_run_read(d, style, &run);
     struct page p = {.run = &run,
@@ -554,36 +532,22 @@ static void write_page(const struct document *d, const struct report_style *styl
                      .markdown = markdown,
                      .text = markdown ? markdown_text : term_puts,
                      .code = markdown ? markdown_code : term_puts,
-                     .cases = calloc(d->n_cases + 1, sizeof *p.cases),
+                     .cases = xcalloc(d->n_cases, sizeof *p.cases),
                      .n_cases = d->n_cases,
-                     .calibrated = calloc(n_calibrated + 1, sizeof *p.calibrated),
+                     .calibrated = xcalloc(n_calibrated, sizeof *p.calibrated),
                      .n_calibrated = n_calibrated,
                      .out = out};
-    if (!p.cases || !p.calibrated) {
-        out->failed = true;
-    } else {
-        for (size_t i = 0; i < d->n_cases; i++)
-            p.cases[i] = &d->cases[i];
-        for (size_t i = 0; i < n_calibrated; i++)
-            p.calibrated[i] = &d->calibration.cases[i];
-        qsort(p.calibrated, n_calibrated, sizeof *p.calibrated, page_compare_calibrated);
-        if (markdown)
-            fit_markdown(&p, style->markdown_max ? style->markdown_max : REPORT_MARKDOWN_MAX, out);
-        else
-            text_page(&p);
-    }
+    for (size_t i = 0; i < d->n_cases; i++)
+        p.cases[i] = &d->cases[i];
+    for (size_t i = 0; i < n_calibrated; i++)
+        p.calibrated[i] = &d->calibration.cases[i];
+    qsort(p.calibrated, n_calibrated, sizeof *p.calibrated, page_compare_calibrated);
+    if (markdown)
+        fit_markdown(&p, style->markdown_max ? style->markdown_max : REPORT_MARKDOWN_MAX, out);
+    else
+        text_page(&p);
     free(p.cases);
     free(p.calibrated);
-}
-
-void report_text(const struct document *d, const struct report_style *style, struct buf *out)
-{
-    write_page(d, style, false, out);
-}
-
-void report_markdown(const struct document *d, const struct report_style *style, struct buf *out)
-{
-    write_page(d, style, true, out);
 }
 
 void report_markdown_early(int exit_code, const char *message, struct buf *out)

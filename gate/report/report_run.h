@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/buf.h"
 #include "gate/document/document.h"
 #include "gate/report/report.h"
@@ -177,7 +178,7 @@ int page_compare_calibrated(const void *a, const void *b);
 /* What a format writes. */
 typedef void report_writer(const struct document *document, const struct report_style *style,
                            struct buf *out);
-report_writer report_text, report_markdown, report_junit;
+report_writer report_page, report_junit;
 
 /* report_write_early() in a format. */
 typedef void report_early_writer(int exit_code, const char *message, struct buf *out);

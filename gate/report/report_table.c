@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/utf8.h"
 
 #define GAP 2 /* spaces between columns */
@@ -33,21 +34,14 @@ struct table {
     struct column *columns;
     struct cell *cells; /* the titles are the first row */
     size_t n_cells, cap_cells;
-    struct buf texts;
-    bool failed;
+    struct buf texts; /* fails where they are too long */
 };
 
 struct table *table_new(const struct table_column *columns, size_t n_columns)
 {
-    struct table *t = calloc(1, sizeof(*t));
-    if (!t)
-        return NULL;
-    buf_init(&t->texts, MAX_TEXT);
-    t->columns = calloc(n_columns, sizeof(*t->columns));
-    if (!t->columns) {
-        table_free(t);
-        return NULL;
-    }
+    struct table *t = xcalloc(1, sizeof *t);
+    t->texts = buf_of(MAX_TEXT);
+    t->columns = xcalloc(n_columns, sizeof *t->columns);
     t->n_columns = n_columns;
     for (size_t i = 0; i < n_columns; i++)
         t->columns[i] = (struct column){
@@ -69,23 +63,14 @@ void table_free(struct table *t)
 
 void table_cell(struct table *t, enum term_colour colour, const char *text)
 {
-    if (!t || t->failed)
-        return;
-    if (t->n_cells == t->cap_cells) {
-        size_t cap = t->cap_cells ? 2 * t->cap_cells : 64;
-        struct cell *cells = realloc(t->cells, cap * sizeof *cells);
-        t->failed = !cells;
-        if (!cells)
-            return;
-        t->cells = cells;
-        t->cap_cells = cap;
-    }
     size_t at = t->texts.len;
     term_puts(text, &t->texts);
     buf_append(&t->texts, "", 1);
-    if (t->texts.failed) {
-        t->failed = true;
+    if (t->texts.failed)
         return;
+    if (t->n_cells == t->cap_cells) {
+        t->cap_cells = t->cap_cells ? 2 * t->cap_cells : 64;
+        t->cells = xrealloc(t->cells, t->cap_cells, sizeof *t->cells);
     }
     int width = term_width(t->texts.data + at);
     struct column *column = &t->columns[t->n_cells % t->n_columns];
@@ -141,29 +126,6 @@ static void write_row(const struct table *t, const struct cell *row, bool colour
             waiting += column->width + GAP;
         }
     }
-    buf_putc(out, '\n');
-}
-
-void table_write(const struct table *t, const struct report_style *style, struct buf *out)
-{
-    if (!t || t->failed) {
-        out->failed = true;
-        return;
-    }
-    size_t dropped = fit(t, style->width);
-    for (size_t at = 0; at + t->n_columns <= t->n_cells; at += t->n_columns)
-        write_row(t, &t->cells[at], style->colour, out);
-    if (dropped == 0)
-        return;
-    const char *separator = "columns left out at this width: ";
-    term_colour_begin(style->colour, TERM_DIM, out);
-    for (size_t i = 0; i < t->n_columns; i++) {
-        if (t->columns[i].shown || t->columns[i].hidden || !t->columns[i].used)
-            continue;
-        buf_printf(out, "%s%s", separator, t->texts.data + t->cells[i].text);
-        separator = ", ";
-    }
-    term_colour_end(style->colour, TERM_DIM, out);
     buf_putc(out, '\n');
 }
 
@@ -255,12 +217,8 @@ static void put_row(const struct table *t, const struct cell *row, struct buf *o
     buf_puts(out, " |\n");
 }
 
-void table_write_markdown(const struct table *t, struct buf *out)
+static void write_markdown(const struct table *t, struct buf *out)
 {
-    if (!t || t->failed) {
-        out->failed = true;
-        return;
-    }
     put_row(t, t->cells, out);
     for (size_t i = 0; i < t->n_columns; i++)
         if (is_in_markdown(&t->columns[i]) && !is_joined(&t->columns[i]))
@@ -268,4 +226,28 @@ void table_write_markdown(const struct table *t, struct buf *out)
     buf_puts(out, "|\n");
     for (size_t at = t->n_columns; at + t->n_columns <= t->n_cells; at += t->n_columns)
         put_row(t, &t->cells[at], out);
+}
+
+void table_write(const struct table *t, const struct report_style *style, struct buf *out)
+{
+    out->failed |= t->texts.failed;
+    if (style->markdown) {
+        write_markdown(t, out);
+        return;
+    }
+    size_t dropped = fit(t, style->width);
+    for (size_t at = 0; at + t->n_columns <= t->n_cells; at += t->n_columns)
+        write_row(t, &t->cells[at], style->colour, out);
+    if (dropped == 0)
+        return;
+    const char *separator = "columns left out at this width: ";
+    term_colour_begin(style->colour, TERM_DIM, out);
+    for (size_t i = 0; i < t->n_columns; i++) {
+        if (t->columns[i].shown || t->columns[i].hidden || !t->columns[i].used)
+            continue;
+        buf_printf(out, "%s%s", separator, t->texts.data + t->cells[i].text);
+        separator = ", ";
+    }
+    term_colour_end(style->colour, TERM_DIM, out);
+    buf_putc(out, '\n');
 }

@@ -234,7 +234,7 @@ void profile_run(struct run *run, const struct supervisor_options *options,
     for (size_t i = 0; i < n; i++) {
         all[i] = &new[i];
         new[i].c = old[i].c = cases[i];
-        ncu_find(job.ncu, &new[i].why);
+        toolkit_find("ncu", "/opt/nvidia/nsight-compute/*/ncu", job.ncu, &new[i].why);
     }
     if (!new[0].why.status) {
         profile_library(&job, job.options->library, all, n);

@@ -88,14 +88,13 @@ static enum gate_status ask_shell(const struct hunt *h, const char *command, con
                     NULL};
     double deadline = clock_s() + h->request->patience_s;
     struct process p = {0};
-    struct buf line;
     size_t total = 0;
     char how[96] = "";
     enum process_event event;
     buf_clear(first);
     process_adopt_orphans();
     TRY(process_start_scrubbed(&p, argv, err));
-    buf_init(&line, PROCESS_LINE_MAX + 1);
+    RELEASED_BY(buf_release) struct buf line = buf_of(PROCESS_LINE_MAX + 1);
     while ((event = process_read_line(&p, deadline - clock_s(), &line)) == PROCESS_LINE) {
         if (!total)
             buf_append(first, line.data, line.len);
@@ -105,7 +104,6 @@ static enum gate_status ask_shell(const struct hunt *h, const char *command, con
         }
         buf_clear(&line);
     }
-    buf_release(&line);
     if (event == PROCESS_END) {
         int code = process_finish(&p, SHELL_GRACE_S);
         return code ? gate_fail(err, GATE_USAGE, "'%.200s' ended with %d: %.400s", command, code,
@@ -149,10 +147,8 @@ static enum gate_status make(struct hunt *h, struct candidate *c, struct gate_er
     for (size_t k = 0; k < h->n_parameters; k++)
         setenv(h->parameters[k].name, h->parameters[k].value[c->choice[k]], 1);
     unlink(library); /* one of another candidate must not be taken for this one's */
-    struct buf line;
-    buf_init(&line, PROCESS_LINE_MAX + 1);
+    RELEASED_BY(buf_release) struct buf line = buf_of(PROCESS_LINE_MAX + 1);
     enum gate_status status = ask_shell(h, r->build, config_folder(), &line, err);
-    buf_release(&line);
     return status ? status : artifact_put(library, c->sha256, err);
 }
 
@@ -193,7 +189,6 @@ static enum gate_status compare(const struct hunt *h, const char *library, struc
     const struct run_request *r = &h->request->run;
     char gate[PATHS_MAX];
     struct process p = {0};
-    struct buf line;
     TRY(paths_beside("gate", gate, err));
     if (unlink(h->report) && errno != ENOENT)
         return gate_fail(err, GATE_IO, "cannot remove '%s': %s", h->report, strerror(errno));
@@ -221,10 +216,9 @@ static enum gate_status compare(const struct hunt *h, const char *library, struc
         free(options[i]);
     if (status)
         return status;
-    buf_init(&line, PROCESS_LINE_MAX + 1);
+    RELEASED_BY(buf_release) struct buf line = buf_of(PROCESS_LINE_MAX + 1);
     while (process_read_line(&p, COMPARE_PATIENCE_S, &line) == PROCESS_LINE)
         buf_clear(&line);
-    buf_release(&line);
     int code = process_finish(&p, COMPARE_PATIENCE_S);
     /* One that measured nothing leaves a report that is no run. */
     if (!document_load(h->report, out, NULL)) {
@@ -366,20 +360,18 @@ static bool goes_on(void *context)
 static enum gate_status next_line(struct hunt *h, struct buf *line, struct gate_error *err)
 {
     const cJSON *known = hunt_find_line(h, "proposal", "", h->n_proposals);
-    struct buf text;
     if (known) {
         h->n_proposals++;
         buf_puts(line, json_string(known, "proposal", ""));
         return GATE_OK;
     }
     cJSON *seen = hunt_describe(h);
-    buf_init(&text, SEEN_MAX);
+    RELEASED_BY(buf_release) struct buf text = buf_of(SEEN_MAX);
     json_write(seen, true, &text);
     cJSON_Delete(seen);
     enum gate_status status =
         text.failed ? gate_fail(err, GATE_INTERNAL, "the results so far are too large")
                     : file_write_atomic(h->seen, text.data, text.len, err);
-    buf_release(&text);
     if (status)
         return status;
     setenv(SEARCH_SEEN, h->seen, 1);
@@ -422,10 +414,9 @@ static bool read_proposal(struct hunt *h, const struct buf *line, struct gate_er
 
 static enum gate_status race_proposals(struct hunt *h, struct gate_error *err)
 {
-    struct buf line;
     enum gate_status status = GATE_OK;
     int faults = 0;
-    buf_init(&line, PROCESS_LINE_MAX + 1);
+    RELEASED_BY(buf_release) struct buf line = buf_of(PROCESS_LINE_MAX + 1);
     while (!status && faults < FAULTS_MAX && h->race.n < CANDIDATES_MAX && goes_on(h)) {
         struct gate_error why = {0};
         buf_clear(&line);
@@ -449,7 +440,6 @@ static enum gate_status race_proposals(struct hunt *h, struct gate_error *err)
     if (faults == FAULTS_MAX)
         command_note(&command_search, "%d proposals in a row were unusable: the race ends",
                      FAULTS_MAX);
-    buf_release(&line);
     return status;
 }
 

@@ -52,22 +52,19 @@ cJSON *hunt_new_line(const char *kind, const char *value, const char *name)
 
 enum gate_status hunt_keep_line(struct hunt *h, cJSON *o, struct gate_error *err)
 {
-    struct buf line;
     enum gate_status status = GATE_OK;
-    buf_init(&line, LINE_MAX_BYTES);
+    RELEASED_BY(buf_release) struct buf line = buf_of(LINE_MAX_BYTES);
     json_write(o, false, &line);
     cJSON_AddItemToArray(h->found, o);
     if (line.failed || write(h->journal, line.data, line.len) != (ssize_t)line.len ||
         fdatasync(h->journal))
         status = gate_fail(err, GATE_IO, "cannot write '%s': %s", h->journal_path, strerror(errno));
-    buf_release(&line);
     return status;
 }
 
 /* Opens it and takes the lines of an earlier search. */
 static enum gate_status open_journal(struct hunt *h, struct gate_error *err)
 {
-    struct buf text;
     size_t whole = 0; /* so many bytes of the file are whole lines */
     const char *end;
     h->journal = open(h->journal_path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -78,7 +75,7 @@ static enum gate_status open_journal(struct hunt *h, struct gate_error *err)
                          h->journal_path);
     if (h->request->restart && ftruncate(h->journal, 0))
         return gate_fail(err, GATE_IO, "cannot empty '%s': %s", h->journal_path, strerror(errno));
-    buf_init(&text, JOURNAL_MAX);
+    RELEASED_BY(buf_release) struct buf text = buf_of(JOURNAL_MAX);
     enum gate_status status = file_read_fd(h->journal, h->journal_path, &text, err);
     while (!status && whole < text.len &&
            (end = memchr(text.data + whole, '\n', text.len - whole))) {
@@ -91,7 +88,6 @@ static enum gate_status open_journal(struct hunt *h, struct gate_error *err)
     if (!status && ftruncate(h->journal, (off_t)whole))
         status =
             gate_fail(err, GATE_IO, "cannot shorten '%s': %s", h->journal_path, strerror(errno));
-    buf_release(&text);
     return status;
 }
 
@@ -137,7 +133,6 @@ cJSON *hunt_describe(const struct hunt *h)
 
 static void print_json(const struct hunt *h, const struct race_end *end)
 {
-    struct buf text;
     cJSON *o = hunt_describe(h);
     cJSON_AddNumberToObject(o, "runs", (double)h->n_runs);
     cJSON_AddNumberToObject(o, "confirmations", (double)end->confirmations);
@@ -151,18 +146,16 @@ static void print_json(const struct hunt *h, const struct race_end *end)
     } else {
         cJSON_AddNullToObject(o, "winner");
     }
-    buf_init(&text, COMMAND_MAX_OUTPUT);
+    RELEASED_BY(buf_release) struct buf text = buf_of(COMMAND_MAX_OUTPUT);
     json_write(o, true, &text);
-    fputs(text.data ? text.data : "", stdout);
-    buf_release(&text);
+    fputs(text.data, stdout);
     cJSON_Delete(o);
 }
 
 static void print_text(const struct hunt *h, const struct race_end *end)
 {
     size_t count[RACER_FAILED + 1] = {0}, n_measured = 0;
-    struct buf safe;
-    buf_init(&safe, 64 * 1024);
+    RELEASED_BY(buf_release) struct buf safe = buf_of(64 * 1024);
     for (size_t i = 0; i < h->race.n; i++)
         if (h->race.racers[i].runs) {
             n_measured++;
@@ -171,7 +164,7 @@ static void print_text(const struct hunt *h, const struct race_end *end)
     if (end->won) {
         const struct candidate *c = &h->candidates[end->winner];
         term_puts(c->name, &safe);
-        printf("%s: the winner is %s\n", h->request->case_id, safe.data ? safe.data : "");
+        printf("%s: the winner is %s\n", h->request->case_id, safe.data);
         printf("    %+.2f %% of time (%+.2f to %+.2f) in the %zu processes of its confirmation\n",
                100 * (end->ratio.value - 1), 100 * (end->ratio.lo - 1), 100 * (end->ratio.hi - 1),
                end->processes);
@@ -188,14 +181,13 @@ static void print_text(const struct hunt *h, const struct race_end *end)
         if (h->race.racers[i].why) {
             buf_clear(&safe);
             term_puts(h->candidates[i].name, &safe);
-            printf("    eliminated: %s: %s\n", safe.data ? safe.data : "", h->race.racers[i].why);
+            printf("    eliminated: %s: %s\n", safe.data, h->race.racers[i].why);
         }
     printf(
         "%zu of %zu candidates measured, %zu runs: %zu wrong, %zu failed; %zu confirmations in all "
         "calls\n",
         n_measured, h->race.n, h->n_runs, count[RACER_WRONG], count[RACER_FAILED],
         end->confirmations);
-    buf_release(&safe);
 }
 
 /* ---- the command ---- */

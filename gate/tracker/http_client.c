@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/file.h"
 #include "gate/base/process.h"
 #include "version.h"
@@ -32,15 +33,13 @@ enum gate_status http_client_version(char version[32], struct gate_error *err)
 {
     char *argv[] = {(char *)"curl", (char *)"--version", NULL};
     struct process p = {0};
-    struct buf line;
     int major = 0, minor = 0;
     version[0] = '\0';
     if (!process_start(&p, argv, NULL)) {
-        buf_init(&line, PROCESS_LINE_MAX + 1);
+        RELEASED_BY(buf_release) struct buf line = buf_of(PROCESS_LINE_MAX + 1);
         if (process_read_line(&p, CONNECT_TIMEOUT_S, &line) == PROCESS_LINE && line.len)
             sscanf(line.data, "curl %31[0-9.]", version);
         process_kill(&p, NULL, 0);
-        buf_release(&line);
     }
     if (!version[0])
         return gate_fail(
@@ -125,12 +124,11 @@ static int run_curl(struct process *p, const struct buf *options, int answer, si
                     long lines[3])
 {
     enum process_event event = PROCESS_SILENCE;
-    struct buf line;
     size_t n = 0;
     bool fed = process_write(p, options->data, options->len);
     close(p->to);
     p->to = -1;
-    buf_init(&line, LINES_MAX);
+    RELEASED_BY(buf_release) struct buf line = buf_of(LINES_MAX);
     while (fed && (event == PROCESS_SILENCE || event == PROCESS_LINE) &&
            !is_too_long(answer, answer_max)) {
         buf_clear(&line);
@@ -139,7 +137,6 @@ static int run_curl(struct process *p, const struct buf *options, int answer, si
             lines[n++] =
                 line.len && isdigit((unsigned char)line.data[0]) ? strtol(line.data, NULL, 10) : -1;
     }
-    buf_release(&line);
     return event == PROCESS_END ? process_finish(p, GRACE_S) : process_kill(p, NULL, 0);
 }
 
@@ -156,13 +153,12 @@ enum gate_status http_client_ask(const struct remote *remote, const struct http_
 {
     char *argv[] = {(char *)"curl", (char *)"--disable", (char *)"--config", (char *)"-", NULL};
     struct process p = {0};
-    struct buf options;
     long lines[3] = {0, -1, -1}; /* status, Retry-After, Content-Length */
     size_t max = answer->body.max;
     int body = memfd_create("request", MFD_CLOEXEC), file = memfd_create("answer", MFD_CLOEXEC);
     enum gate_status status = GATE_OK;
     buf_clear(&answer->body);
-    buf_init(&options, CONFIG_MAX);
+    RELEASED_BY(buf_release) struct buf options = buf_of(CONFIG_MAX);
     if (body < 0 || file < 0 || !write_all(body, request->body, request->len))
         status = gate_fail(err, GATE_IO, "cannot keep a request in memory: %s", strerror(errno));
     else
@@ -191,6 +187,5 @@ enum gate_status http_client_ask(const struct remote *remote, const struct http_
     }
     close(body);
     close(file);
-    buf_release(&options);
     return status;
 }

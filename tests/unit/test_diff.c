@@ -109,12 +109,12 @@ TEST(names)
 static void write_all(const struct diff *d)
 {
     struct buf text;
-    const struct report_style style = {0};
+    const struct report_style style = {0}, markdown = {.markdown = true};
     buf_init(&text, TEXT_MAX);
-    diff_write(d, true, false, &style, &text);
-    diff_write(d, true, true, &style, &text);
+    diff_write(d, true, &style, &text);
+    diff_write(d, true, &markdown, &text);
     diff_write_json(d, &text);
-    diff_write_instructions(d, true, true, &style, &text);
+    diff_write_instructions(d, true, &markdown, &text);
     assert_false(text.failed);
     buf_release(&text);
 }
@@ -144,14 +144,14 @@ TEST(broken_files)
 static void check_texts(const struct diff *d)
 {
     struct buf text;
-    const struct report_style style = {0};
+    const struct report_style style = {0}, markdown = {.markdown = true};
     buf_init(&text, TEXT_MAX);
-    diff_write(d, false, false, &style, &text);
+    diff_write(d, false, &style, &text);
     assert_non_null(strstr(text.data, "? -> 40"));
     assert_null(strstr(text.data, "two"));
     assert_non_null(strstr(text.data, "2 kernels: 1 with the same code, 1 changed"));
     buf_clear(&text);
-    diff_write(d, true, true, &style, &text);
+    diff_write(d, true, &markdown, &text);
     assert_non_null(strstr(text.data, "| 90 | **changed** | **? -&gt; 40** |"));
     assert_non_null(strstr(text.data, "`two` |"));
     buf_clear(&text);

@@ -124,12 +124,6 @@ TEST(more_than_is_kept)
     for (int i = 0; i < 1100; i++)
         buf_puts(&text, i ? ",\"x\"" : "\"ID\"");
     assert_int_equal(read_text(text.data, &t), GATE_IO);
-    buf_clear(&text);
-    buf_puts(&text, HEADER UNITS "\"0\",\"");
-    for (int i = 0; i < 5000; i++)
-        buf_putc(&text, 'k');
-    buf_puts(&text, "\",\"1\",\"1\",\"1\"\n");
-    assert_int_equal(read_text(text.data, &t), GATE_IO);
     buf_release(&text);
 }
 
