@@ -62,11 +62,4 @@ enum kg_status cublas_status(cublasStatus_t status);
             return cublas_status(cublas_try_status_);                                              \
     } while (0)
 
-#define KG_TRY(call)                                                                               \
-    do {                                                                                           \
-        const enum kg_status kg_try_status_ = (call);                                              \
-        if (kg_try_status_ != KG_OK)                                                               \
-            return kg_try_status_;                                                                 \
-    } while (0)
-
 #endif

@@ -21,34 +21,20 @@ static bool has_block_scales(const struct kg_device *d)
     return d->cc_major == 9 && d->cc_minor == 0 && cublas_api()->cublasLtGetVersion() >= 120900;
 }
 
-static int supports(const struct kg_problem *p, const struct kg_device *d, const char *op)
+static int supports(const struct kg_problem *p, const struct kg_device *d)
 {
+    const bool blocks = scales_of(p) == MATMUL_BLOCK_SCALES;
     const int64_t m = kg_size(p, "m"), n = kg_size(p, "n"), k = kg_size(p, "k");
-    return kg_is_op(p, op) && d->kind == KG_DEVICE_CUDA && p->flags == 0 && p->n_in == 4 &&
-           p->dtype[0] == KG_E4M3 && p->dtype[1] == KG_E4M3 && p->dtype[4] == KG_BF16 &&
-           (kg_is_op(p, "gemm_fp8") ? d->cc_major * 10 + d->cc_minor >= 89 : has_block_scales(d)) &&
-           m >= 1 && m <= INT32_MAX && n <= MATMUL_ROW_BYTES / 2 && k <= MATMUL_ROW_BYTES &&
-           n % 16 == 0 && k % 16 == 0 && (m % 4 == 0 || kg_is_op(p, "gemm_fp8"));
-}
-
-static int supports_whole(const struct kg_problem *p, const struct kg_device *d)
-{
-    return supports(p, d, "gemm_fp8");
-}
-
-static int supports_blocks(const struct kg_problem *p, const struct kg_device *d)
-{
-    return supports(p, d, "gemm_fp8_block");
+    return d->kind == KG_DEVICE_CUDA && p->flags == 0 && p->dtype[0] == KG_E4M3 &&
+           (blocks ? has_block_scales(d) : d->cc_major * 10 + d->cc_minor >= 89) &&
+           m <= INT32_MAX && n <= MATMUL_ROW_BYTES / 2 && k <= MATMUL_ROW_BYTES && n % 16 == 0 &&
+           k % 16 == 0 && (m % 4 == 0 || !blocks);
 }
 
 static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *d, void **plan)
 {
-    struct matmul_plan *plans = NULL;
-    const struct matmul m = matmul_of_dense(p, MATMUL_PLAIN, scales_of(p));
-    const enum kg_status status = matmul_prepare(&m, &plans);
     (void)d;
-    *plan = plans;
-    return status;
+    return matmul_prepare_dense(p, MATMUL_PLAIN, scales_of(p), plan);
 }
 
 static uint64_t scale_bytes(const struct matmul *m)
@@ -61,8 +47,7 @@ static uint64_t scale_bytes(const struct matmul *m)
 static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *d, void *plan)
 {
     const struct matmul m = matmul_of_dense(p, MATMUL_PLAIN, scales_of(p));
-    (void)plan;
-    (void)d;
+    (void)d, (void)plan;
     return scale_bytes(&m) + MATMUL_WORKSPACE_BYTES;
 }
 
@@ -90,33 +75,12 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
     if (m.scales == MATMUL_BLOCK_SCALES) {
         float *const a = (float *)scales;
         float *const b = (float *)(scales + round_up(matmul_scale_a_bytes(&m)));
-        const enum kg_status status = arrange_scales(&in[2], &in[3], a, b, args->stream);
-        if (status != KG_OK)
-            return status;
+        KG_TRY(arrange_scales(&in[2], &in[3], a, b, args->stream));
         o.scale_a = a;
         o.scale_b = b;
     }
     return matmul_launch(&m, args->plan, &o);
 }
 
-const struct kg_kernel cublas_gemm_fp8 = {
-    .struct_bytes = sizeof(struct kg_kernel),
-    .op = "gemm_fp8",
-    .name = "cublaslt_gemm_fp8",
-    .supports = supports_whole,
-    .prepare = prepare,
-    .workspace_bytes = workspace_bytes,
-    .launch = launch,
-    .release = matmul_release,
-};
-
-const struct kg_kernel cublas_gemm_fp8_block = {
-    .struct_bytes = sizeof(struct kg_kernel),
-    .op = "gemm_fp8_block",
-    .name = "cublaslt_gemm_fp8_block",
-    .supports = supports_blocks,
-    .prepare = prepare,
-    .workspace_bytes = workspace_bytes,
-    .launch = launch,
-    .release = matmul_release,
-};
+CUBLASLT_KERNEL(gemm_fp8, supports, workspace_bytes);
+CUBLASLT_KERNEL(gemm_fp8_block, supports, workspace_bytes);

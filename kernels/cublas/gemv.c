@@ -9,9 +9,6 @@
 #include "kernels/cublas/cublas_api.h"
 #include "kernels/cublas/provider.h"
 
-/* What cuBLAS recommends for Hopper; smaller chips need less. */
-#define WORKSPACE_BYTES ((uint64_t)32 << 20)
-
 static cublasHandle_t handle;
 
 /* Partial sums stay in fp32, as kernel.h asks. */
@@ -31,19 +28,6 @@ void gemv_close(void)
     handle = NULL;
 }
 
-static int supports(const struct kg_problem *p, const struct kg_device *d)
-{
-    return is_served(p, d, "gemv");
-}
-
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *d, void *plan)
-{
-    (void)plan;
-    (void)p;
-    (void)d;
-    return WORKSPACE_BYTES;
-}
-
 /* Row-major A [m, k] is column-major A^T [k, m], so both calls transpose it back. */
 static cublasStatus_t multiply(const struct kg_problem *p, const void *a, int lda, const void *x,
                                void *y)
@@ -61,7 +45,7 @@ static cublasStatus_t multiply(const struct kg_problem *p, const void *a, int ld
 static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
 {
     const struct kg_tensor *a = &args->in[0];
-    if (args->n_in != 2 || args->n_out != 1 || args->workspace_bytes < WORKSPACE_BYTES)
+    if (args->n_in != 2 || args->n_out != 1 || args->workspace_bytes < MATMUL_WORKSPACE_BYTES)
         return KG_BAD_ARGUMENT;
     const int64_t lda = leading_of(a);
     const int64_t most = kg_dtype(p) == KG_F32 ? INT32_MAX : MATMUL_ROW_BYTES / 2;
@@ -70,7 +54,7 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
         return KG_UNSUPPORTED;
     /* Setting a stream takes the workspace away, hence the order. */
     CUBLAS_TRY(cublas_api()->cublasSetStream(handle, args->stream));
-    CUBLAS_TRY(cublas_api()->cublasSetWorkspace(handle, args->workspace, WORKSPACE_BYTES));
+    CUBLAS_TRY(cublas_api()->cublasSetWorkspace(handle, args->workspace, MATMUL_WORKSPACE_BYTES));
     CUBLAS_TRY(multiply(p, a->data, (int)lda, args->in[1].data, args->out[0].data));
     return KG_OK;
 }
@@ -79,7 +63,7 @@ const struct kg_kernel cublas_gemv = {
     .struct_bytes = sizeof(struct kg_kernel),
     .op = "gemv",
     .name = "cublas_gemv",
-    .supports = supports,
-    .workspace_bytes = workspace_bytes,
+    .supports = is_served,
+    .workspace_bytes = usual_workspace_bytes,
     .launch = launch,
 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* library.c: the providers, opening and closing. */
 #include <stdio.h>
-#include <string.h>
 
 #include "kernels/cublas/cublas_api.h"
 #include "kernels/cublas/provider.h"
@@ -36,16 +35,20 @@ const struct provider provider_eager = {
 /* That of this library: the link gives one of the three this name (kernels/cuda.mk). */
 extern const struct provider provider;
 
-bool is_served(const struct kg_problem *p, const struct kg_device *d, const char *op)
+int is_served(const struct kg_problem *p, const struct kg_device *d)
 {
     const uint32_t dtype = kg_dtype(p), flags = dtype == KG_F32 ? KG_FLAG_TF32 : 0;
-    if (!kg_is_op(p, op) || d->kind != KG_DEVICE_CUDA || dtype < KG_F16 || dtype > KG_F32)
+    if (d->kind != KG_DEVICE_CUDA || dtype < KG_F16 || dtype > KG_F32)
         return false;
     const int64_t row = MATMUL_ROW_BYTES / (int64_t)kg_dtype_bytes(dtype);
-    const int64_t m = kg_size(p, "m"), n = kg_size(p, "n"), k = kg_size(p, "k");
-    const bool has_n = strcmp(op, "gemv") != 0;
-    return (p->flags & ~flags) == 0 && m >= 1 && m <= INT32_MAX && k >= 1 && k <= row &&
-           (!has_n || (n >= 1 && n <= row));
+    return (p->flags & ~flags) == 0 && kg_size(p, "m") <= INT32_MAX && kg_size(p, "k") <= row &&
+           kg_size(p, "n") <= row;
+}
+
+uint64_t usual_workspace_bytes(const struct kg_problem *p, const struct kg_device *d, void *plan)
+{
+    (void)p, (void)d, (void)plan;
+    return MATMUL_WORKSPACE_BYTES;
 }
 
 bool have_unit_columns(const struct kg_tensor *t, uint32_t count)

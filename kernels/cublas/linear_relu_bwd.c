@@ -30,46 +30,29 @@ static struct regions regions_of(const struct kg_problem *p)
     return r;
 }
 
-static struct matmul dx_of(const struct kg_problem *p, int64_t ldw, int64_t lddx)
+/* dX = G W, or dW = G^T X. */
+static struct matmul product_of(const struct kg_problem *p, bool is_dw, int64_t ldb, int64_t ldd)
 {
+    const int64_t m = kg_size(p, "m"), n = kg_size(p, "n");
     return (struct matmul){
         .dtype = kg_dtype(p),
         .tf32 = (p->flags & KG_FLAG_TF32) != 0,
-        .m = kg_size(p, "m"),
+        .transpose_a = is_dw,
+        .m = is_dw ? n : m,
         .n = kg_size(p, "k"),
-        .k = kg_size(p, "n"),
-        .lda = kg_size(p, "n"),
-        .ldb = ldw,
-        .ldd = lddx,
+        .k = is_dw ? m : n,
+        .lda = n,
+        .ldb = ldb,
+        .ldd = ldd,
     };
-}
-
-static struct matmul dw_of(const struct kg_problem *p, int64_t ldx, int64_t lddw)
-{
-    return (struct matmul){
-        .dtype = kg_dtype(p),
-        .tf32 = (p->flags & KG_FLAG_TF32) != 0,
-        .transpose_a = true,
-        .m = kg_size(p, "n"),
-        .n = kg_size(p, "k"),
-        .k = kg_size(p, "m"),
-        .lda = kg_size(p, "n"),
-        .ldb = ldx,
-        .ldd = lddw,
-    };
-}
-
-static int supports(const struct kg_problem *p, const struct kg_device *d)
-{
-    return is_served(p, d, "linear_relu_bwd");
 }
 
 static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *d, void **plan)
 {
     struct matmul_plan *plans = NULL;
     (void)d;
-    const struct matmul dx = dx_of(p, kg_size(p, "k"), kg_size(p, "k")),
-                        dw = dw_of(p, kg_size(p, "k"), kg_size(p, "k"));
+    const struct matmul dx = product_of(p, false, kg_size(p, "k"), kg_size(p, "k")),
+                        dw = product_of(p, true, kg_size(p, "k"), kg_size(p, "k"));
     enum kg_status status = matmul_prepare(&dx, &plans);
     if (status == KG_OK)
         status = matmul_prepare(&dw, &plans);
@@ -82,8 +65,7 @@ static enum kg_status prepare(const struct kg_problem *p, const struct kg_device
 
 static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *d, void *plan)
 {
-    (void)plan;
-    (void)d;
+    (void)d, (void)plan;
     return regions_of(p).end;
 }
 
@@ -99,32 +81,18 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
     if (!have_unit_columns(args->in, 4) || !have_unit_columns(args->out, 3))
         return KG_UNSUPPORTED;
 
-    enum kg_status status =
-        relu_gradient(dy, y, workspace, workspace + r.scratch, db, args->stream);
-    if (status != KG_OK)
-        return status;
+    KG_TRY(relu_gradient(dy, y, workspace, workspace + r.scratch, db, args->stream));
     struct matmul_operands o = {.a = workspace,
                                 .b = w->data,
                                 .d = dx->data,
                                 .workspace = workspace + r.products,
                                 .stream = args->stream};
-    const struct matmul to_dx = dx_of(p, leading_of(w), leading_of(dx));
-    status = matmul_launch(&to_dx, args->plan, &o);
-    if (status != KG_OK)
-        return status;
+    const struct matmul to_dx = product_of(p, false, leading_of(w), leading_of(dx));
+    KG_TRY(matmul_launch(&to_dx, args->plan, &o));
     o.b = x->data;
     o.d = dw->data;
-    const struct matmul to_dw = dw_of(p, leading_of(x), leading_of(dw));
+    const struct matmul to_dw = product_of(p, true, leading_of(x), leading_of(dw));
     return matmul_launch(&to_dw, args->plan, &o);
 }
 
-const struct kg_kernel cublas_linear_relu_bwd = {
-    .struct_bytes = sizeof(struct kg_kernel),
-    .op = "linear_relu_bwd",
-    .name = "cublaslt_linear_relu_bwd",
-    .supports = supports,
-    .prepare = prepare,
-    .workspace_bytes = workspace_bytes,
-    .launch = launch,
-    .release = matmul_release,
-};
+CUBLASLT_KERNEL(linear_relu_bwd, is_served, workspace_bytes);

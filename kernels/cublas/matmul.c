@@ -278,6 +278,16 @@ enum kg_status matmul_prepare(const struct matmul *m, struct matmul_plan **plans
     return find_plan(m, is_timed, plans, &found);
 }
 
+enum kg_status matmul_prepare_dense(const struct kg_problem *p, enum matmul_epilogue epilogue,
+                                    enum matmul_scales scales, void **plan)
+{
+    struct matmul_plan *plans = NULL;
+    const struct matmul m = matmul_of_dense(p, epilogue, scales);
+    const enum kg_status status = matmul_prepare(&m, &plans);
+    *plan = plans;
+    return status;
+}
+
 void matmul_release(void *plans)
 {
     for (struct matmul_plan *plan = plans, *next; plan; plan = next) {

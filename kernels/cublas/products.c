@@ -14,14 +14,9 @@
  */
 #include "kernels/cublas/provider.h"
 
-static enum kg_status prepare(const struct kg_problem *p, enum matmul_epilogue epilogue,
-                              void **plan)
+static enum matmul_epilogue epilogue_of(const struct kg_problem *p)
 {
-    struct matmul_plan *plans = NULL;
-    const struct matmul m = matmul_of_dense(p, epilogue, MATMUL_NO_SCALES);
-    const enum kg_status status = matmul_prepare(&m, &plans);
-    *plan = plans;
-    return status;
+    return kg_is_op(p, "gemm") ? MATMUL_PLAIN : MATMUL_RELU_BIAS;
 }
 
 /* The product, into `d` with rows ldd apart. */
@@ -49,87 +44,32 @@ static enum kg_status check(const struct kg_args *args, uint32_t n_in, uint64_t 
                                                                                 : KG_UNSUPPORTED;
 }
 
-static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args,
-                             enum matmul_epilogue epilogue)
+static int supports(const struct kg_problem *p, const struct kg_device *d)
 {
+    const struct matmul m = matmul_of_dense(p, epilogue_of(p), MATMUL_NO_SCALES);
+    return is_served(p, d) && matmul_rounds_once(&m);
+}
+
+/* ---- GEMM, and the linear layer ---- */
+
+static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *d, void **plan)
+{
+    (void)d;
+    return matmul_prepare_dense(p, epilogue_of(p), MATMUL_NO_SCALES, plan);
+}
+
+static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+{
+    const enum matmul_epilogue epilogue = epilogue_of(p);
     const struct kg_tensor *out = &args->out[0];
-    const enum kg_status status =
-        check(args, epilogue == MATMUL_PLAIN ? 2 : 3, MATMUL_WORKSPACE_BYTES);
-    return status == KG_OK
-               ? multiply(p, args, epilogue, out->data, leading_of(out), args->workspace)
-               : status;
+    KG_TRY(check(args, epilogue == MATMUL_PLAIN ? 2 : 3, MATMUL_WORKSPACE_BYTES));
+    return multiply(p, args, epilogue, out->data, leading_of(out), args->workspace);
 }
 
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *d, void *plan)
-{
-    (void)plan;
-    (void)p;
-    (void)d;
-    return MATMUL_WORKSPACE_BYTES;
-}
+CUBLASLT_KERNEL(gemm, supports, usual_workspace_bytes);
+CUBLASLT_KERNEL(linear_relu, supports, usual_workspace_bytes);
 
-/* ---- GEMM ---- */
-
-static int supports_gemm(const struct kg_problem *p, const struct kg_device *d)
-{
-    return is_served(p, d, "gemm");
-}
-
-static enum kg_status prepare_gemm(const struct kg_problem *p, const struct kg_device *d,
-                                   void **plan)
-{
-    (void)d;
-    return prepare(p, MATMUL_PLAIN, plan);
-}
-
-static enum kg_status launch_gemm(const struct kg_problem *p, const struct kg_args *args)
-{
-    return launch(p, args, MATMUL_PLAIN);
-}
-
-const struct kg_kernel cublas_gemm = {
-    .struct_bytes = sizeof(struct kg_kernel),
-    .op = "gemm",
-    .name = "cublaslt_gemm",
-    .supports = supports_gemm,
-    .prepare = prepare_gemm,
-    .workspace_bytes = workspace_bytes,
-    .launch = launch_gemm,
-    .release = matmul_release,
-};
-
-/* ---- the linear layer ---- */
-
-static int supports_linear(const struct kg_problem *p, const struct kg_device *d)
-{
-    const struct matmul m = matmul_of_dense(p, MATMUL_BIAS, MATMUL_NO_SCALES);
-    return is_served(p, d, "linear_relu") && matmul_rounds_once(&m);
-}
-
-static enum kg_status prepare_fused(const struct kg_problem *p, const struct kg_device *d,
-                                    void **plan)
-{
-    (void)d;
-    return prepare(p, MATMUL_RELU_BIAS, plan);
-}
-
-static enum kg_status launch_fused(const struct kg_problem *p, const struct kg_args *args)
-{
-    return launch(p, args, MATMUL_RELU_BIAS);
-}
-
-const struct kg_kernel cublas_linear_relu = {
-    .struct_bytes = sizeof(struct kg_kernel),
-    .op = "linear_relu",
-    .name = "cublaslt_linear_relu",
-    .supports = supports_linear,
-    .prepare = prepare_fused,
-    .workspace_bytes = workspace_bytes,
-    .launch = launch_fused,
-    .release = matmul_release,
-};
-
-/* ---- the same in two steps ---- */
+/* ---- the layer in two steps ---- */
 
 static uint64_t layer_bytes(const struct kg_problem *p)
 {
@@ -141,30 +81,28 @@ static enum kg_status prepare_layers(const struct kg_problem *p, const struct kg
                                      void **plan)
 {
     (void)d;
-    return prepare(p, MATMUL_BIAS, plan);
+    return matmul_prepare_dense(p, MATMUL_BIAS, MATMUL_NO_SCALES, plan);
 }
 
 static uint64_t layers_bytes(const struct kg_problem *p, const struct kg_device *d, void *plan)
 {
-    (void)plan;
-    (void)d;
+    (void)d, (void)plan;
     return layer_bytes(p) + MATMUL_WORKSPACE_BYTES;
 }
 
 static enum kg_status launch_layers(const struct kg_problem *p, const struct kg_args *args)
 {
     char *layer = args->workspace;
-    enum kg_status status = check(args, 3, layer_bytes(p) + MATMUL_WORKSPACE_BYTES);
-    if (status == KG_OK)
-        status = multiply(p, args, MATMUL_BIAS, layer, kg_size(p, "n"), layer + layer_bytes(p));
-    return status == KG_OK ? relu(layer, &args->out[0], args->stream) : status;
+    KG_TRY(check(args, 3, layer_bytes(p) + MATMUL_WORKSPACE_BYTES));
+    KG_TRY(multiply(p, args, MATMUL_BIAS, layer, kg_size(p, "n"), layer + layer_bytes(p)));
+    return relu(layer, &args->out[0], args->stream);
 }
 
 const struct kg_kernel eager_linear_relu = {
     .struct_bytes = sizeof(struct kg_kernel),
     .op = "linear_relu",
     .name = "linear_then_relu",
-    .supports = supports_linear,
+    .supports = supports,
     .prepare = prepare_layers,
     .workspace_bytes = layers_bytes,
     .launch = launch_layers,

@@ -15,6 +15,14 @@
 extern "C" {
 #endif
 
+/* Returns from the calling function when `call` fails. */
+#define KG_TRY(call)                                                                               \
+    do {                                                                                           \
+        const enum kg_status kg_try_status_ = (call);                                              \
+        if (kg_try_status_ != KG_OK)                                                               \
+            return kg_try_status_;                                                                 \
+    } while (0)
+
 extern const struct kg_kernel cublas_gemm, cublas_linear_relu;        /* products.c */
 extern const struct kg_kernel eager_linear_relu;                      /* products.c */
 extern const struct kg_kernel cublas_linear_relu_bwd;                 /* linear_relu_bwd.c */
@@ -24,9 +32,24 @@ extern const struct kg_kernel cublas_gemm_fp8, cublas_gemm_fp8_block; /* gemm_fp
 enum kg_status gemv_open(void);
 void gemv_close(void);
 
-/* Whether the problem is `op` with a dtype, flags and sizes that cuBLAS takes; n is checked where
- * the op has one. */
-bool is_served(const struct kg_problem *p, const struct kg_device *d, const char *op);
+/* Has the problem a dtype, flags and sizes that cuBLAS takes? */
+int is_served(const struct kg_problem *p, const struct kg_device *d);
+
+/* MATMUL_WORKSPACE_BYTES, which are what a kernel needs that has nothing else there. */
+uint64_t usual_workspace_bytes(const struct kg_problem *p, const struct kg_device *d, void *plan);
+
+/* A kernel that cuBLASLt computes, by the functions prepare() and launch() of its file. */
+#define CUBLASLT_KERNEL(its_op, its_supports, its_workspace_bytes)                                 \
+    const struct kg_kernel cublas_##its_op = {                                                     \
+        .struct_bytes = sizeof(struct kg_kernel),                                                  \
+        .op = #its_op,                                                                             \
+        .name = "cublaslt_" #its_op,                                                               \
+        .supports = its_supports,                                                                  \
+        .prepare = prepare,                                                                        \
+        .workspace_bytes = its_workspace_bytes,                                                    \
+        .launch = launch,                                                                          \
+        .release = matmul_release,                                                                 \
+    }
 
 /* The next multiple of 256: what is put in one piece of memory is aligned so. */
 static inline uint64_t round_up(uint64_t bytes)
@@ -43,7 +66,7 @@ int64_t leading_of(const struct kg_tensor *t);
 
 /* ---- one cuBLASLt product of row-major matrices, planned once and launched many times ---- */
 
-#define MATMUL_WORKSPACE_BYTES ((uint64_t)32 << 20)
+#define MATMUL_WORKSPACE_BYTES ((uint64_t)32 << 20) /* what cuBLAS recommends for Hopper */
 /* From one row to the next, at most: kernels of cuBLAS 13 with an epilogue, and those that it has
  * for one column of 16-bit types, read elsewhere when these bytes do not fit an int. */
 #define MATMUL_ROW_BYTES INT32_MAX
@@ -123,6 +146,10 @@ struct matmul_plan;
 /* Chooses an algorithm and puts it at the end of the list at *plans, unless it is there.
  * KG_UNSUPPORTED: there is none that rounds once. */
 enum kg_status matmul_prepare(const struct matmul *m, struct matmul_plan **plans);
+
+/* The same for the list that becomes a kernel's plan: of the problem's dense tensors. */
+enum kg_status matmul_prepare_dense(const struct kg_problem *p, enum matmul_epilogue epilogue,
+                                    enum matmul_scales scales, void **plan);
 
 /* Frees a list of plans. */
 void matmul_release(void *plans);

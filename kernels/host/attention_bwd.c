@@ -50,11 +50,6 @@ static int64_t lay_out(struct job *job, float *base, int threads)
     return at + threads * 2 * host_line(job->p->head_dim);
 }
 
-static int supports(const struct kg_problem *p, const struct kg_device *device)
-{
-    return host_supports(p, device, "attention_bwd");
-}
-
 static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device,
                                 void *plan)
 {
@@ -164,7 +159,7 @@ static void key_item(void *context, int64_t item, int thread)
 
 static enum kg_status launch(const struct kg_problem *problem, const struct kg_args *args)
 {
-    const struct host *host = host_enter(problem, args, &host_attention_bwd);
+    const struct host *host = host_enter(problem, args, workspace_bytes);
     if (!host)
         return KG_BAD_ARGUMENT;
 
@@ -180,11 +175,4 @@ static enum kg_status launch(const struct kg_problem *problem, const struct kg_a
     return KG_OK;
 }
 
-const struct kg_kernel host_attention_bwd = {
-    .struct_bytes = sizeof(struct kg_kernel),
-    .op = "attention_bwd",
-    .name = "attention_bwd",
-    .supports = supports,
-    .workspace_bytes = workspace_bytes,
-    .launch = launch,
-};
+HOST_KERNEL(attention_bwd, host_supports);

@@ -87,7 +87,7 @@ static int64_t lay_out(struct scratch *s, float *base, const struct attention_si
 
 static int supports(const struct kg_problem *p, const struct kg_device *device)
 {
-    return host_supports(p, device, "attention_fwd") && kg_size(p, "d") <= MAX_HEAD_DIM;
+    return host_supports(p, device) && kg_size(p, "d") <= MAX_HEAD_DIM;
 }
 
 static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device,
@@ -251,7 +251,7 @@ static void turn_item(void *context, int64_t item, int thread)
 
 static enum kg_status launch(const struct kg_problem *problem, const struct kg_args *args)
 {
-    const struct host *host = host_enter(problem, args, &host_attention_fwd);
+    const struct host *host = host_enter(problem, args, workspace_bytes);
     const struct attention_sizes sizes = attention_sizes_of(problem), *p = &sizes;
     if (!host || p->head_dim > MAX_HEAD_DIM)
         return KG_BAD_ARGUMENT;
@@ -280,11 +280,4 @@ static enum kg_status launch(const struct kg_problem *problem, const struct kg_a
     return KG_OK;
 }
 
-const struct kg_kernel host_attention_fwd = {
-    .struct_bytes = sizeof(struct kg_kernel),
-    .op = "attention_fwd",
-    .name = "attention_fwd",
-    .supports = supports,
-    .workspace_bytes = workspace_bytes,
-    .launch = launch,
-};
+HOST_KERNEL(attention_fwd, supports);

@@ -24,14 +24,13 @@ static void *matrix(const struct kg_tensor *t, int64_t batch)
     return (char *)t->data + (size_t)(batch * t->stride[0]) * kg_dtype_bytes(t->dtype);
 }
 
-static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args,
-                             const struct kg_kernel *kernel)
+static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
 {
-    const struct host *host = host_enter(p, args, kernel);
+    const struct host *host = host_enter(p, args, workspace_bytes);
     if (!host)
         return KG_BAD_ARGUMENT;
 
-    const bool linear = kernel == &host_linear_relu;
+    const bool linear = kg_is_op(p, "linear_relu");
     const struct kg_tensor *a = &args->in[0], *b = &args->in[1], *c = &args->out[0];
     struct matmul mm = {
         .m = kg_size(p, "m"),
@@ -43,8 +42,7 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
         .bias = linear ? args->in[2].data : NULL,
         .relu = linear,
     };
-    const int64_t batches = kernel == &host_batched_gemm ? kg_size(p, "b") : 1;
-    for (int64_t i = 0; i < batches; i++) {
+    for (int64_t i = 0; i < (a->rank > 2 ? a->shape[0] : 1); i++) {
         mm.a.data = matrix(a, i);
         mm.b.data = matrix(b, i);
         mm.c = matrix(c, i);
@@ -53,59 +51,6 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
     return KG_OK;
 }
 
-static int gemm_supports(const struct kg_problem *p, const struct kg_device *device)
-{
-    return host_supports(p, device, "gemm");
-}
-
-static enum kg_status gemm_launch(const struct kg_problem *p, const struct kg_args *args)
-{
-    return launch(p, args, &host_gemm);
-}
-
-const struct kg_kernel host_gemm = {
-    .struct_bytes = sizeof(struct kg_kernel),
-    .op = "gemm",
-    .name = "gemm",
-    .supports = gemm_supports,
-    .workspace_bytes = workspace_bytes,
-    .launch = gemm_launch,
-};
-
-static int batched_gemm_supports(const struct kg_problem *p, const struct kg_device *device)
-{
-    return host_supports(p, device, "batched_gemm");
-}
-
-static enum kg_status batched_gemm_launch(const struct kg_problem *p, const struct kg_args *args)
-{
-    return launch(p, args, &host_batched_gemm);
-}
-
-const struct kg_kernel host_batched_gemm = {
-    .struct_bytes = sizeof(struct kg_kernel),
-    .op = "batched_gemm",
-    .name = "batched_gemm",
-    .supports = batched_gemm_supports,
-    .workspace_bytes = workspace_bytes,
-    .launch = batched_gemm_launch,
-};
-
-static int linear_relu_supports(const struct kg_problem *p, const struct kg_device *device)
-{
-    return host_supports(p, device, "linear_relu");
-}
-
-static enum kg_status linear_relu_launch(const struct kg_problem *p, const struct kg_args *args)
-{
-    return launch(p, args, &host_linear_relu);
-}
-
-const struct kg_kernel host_linear_relu = {
-    .struct_bytes = sizeof(struct kg_kernel),
-    .op = "linear_relu",
-    .name = "linear_relu",
-    .supports = linear_relu_supports,
-    .workspace_bytes = workspace_bytes,
-    .launch = linear_relu_launch,
-};
+HOST_KERNEL(gemm, host_supports);
+HOST_KERNEL(batched_gemm, host_supports);
+HOST_KERNEL(linear_relu, host_supports);

@@ -78,10 +78,9 @@ static void c_item(void *context, int64_t row, int thread)
     job->simd->encode((uint16_t *)c->data + row * c->stride[0], sums, c->shape[1], KG_BF16);
 }
 
-static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args,
-                             const struct kg_kernel *kernel)
+static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
 {
-    const struct host *host = host_enter(p, args, kernel);
+    const struct host *host = host_enter(p, args, workspace_bytes);
     const int64_t m = kg_size(p, "m"), n = kg_size(p, "n"), k = kg_size(p, "k");
     if (!host)
         return KG_BAD_ARGUMENT;
@@ -95,23 +94,5 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
     return KG_OK;
 }
 
-#define KERNEL(op_name)                                                                            \
-    static int op_name##_supports(const struct kg_problem *p, const struct kg_device *device)      \
-    {                                                                                              \
-        return host_supports(p, device, #op_name);                                                 \
-    }                                                                                              \
-    static enum kg_status op_name##_launch(const struct kg_problem *p, const struct kg_args *args) \
-    {                                                                                              \
-        return launch(p, args, &host_##op_name);                                                   \
-    }                                                                                              \
-    const struct kg_kernel host_##op_name = {                                                      \
-        .struct_bytes = sizeof(struct kg_kernel),                                                  \
-        .op = #op_name,                                                                            \
-        .name = #op_name,                                                                          \
-        .supports = op_name##_supports,                                                            \
-        .workspace_bytes = workspace_bytes,                                                        \
-        .launch = op_name##_launch,                                                                \
-    }
-
-KERNEL(gemm_fp8);
-KERNEL(gemm_fp8_block);
+HOST_KERNEL(gemm_fp8, host_supports);
+HOST_KERNEL(gemm_fp8_block, host_supports);

@@ -10,11 +10,6 @@
 
 enum { ROWS = 32 }; /* a thread's turn: two cache lines of fp32 results */
 
-static int supports(const struct kg_problem *p, const struct kg_device *device)
-{
-    return host_supports(p, device, "gemv");
-}
-
 static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device,
                                 void *plan)
 {
@@ -49,7 +44,7 @@ static void rows_item(void *context, int64_t item, int thread)
 
 static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
 {
-    const struct host *host = host_enter(p, args, &host_gemv);
+    const struct host *host = host_enter(p, args, workspace_bytes);
     if (!host)
         return KG_BAD_ARGUMENT;
 
@@ -61,11 +56,4 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
     return KG_OK;
 }
 
-const struct kg_kernel host_gemv = {
-    .struct_bytes = sizeof(struct kg_kernel),
-    .op = "gemv",
-    .name = "gemv",
-    .supports = supports,
-    .workspace_bytes = workspace_bytes,
-    .launch = launch,
-};
+HOST_KERNEL(gemv, host_supports);

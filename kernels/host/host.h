@@ -17,13 +17,27 @@ struct host {
     const struct simd *simd;
 };
 
-/* Is this a well-formed problem of `op` on a host device with at least one thread? */
-int host_supports(const struct kg_problem *p, const struct kg_device *device, const char *op);
+typedef uint64_t host_bytes_fn(const struct kg_problem *p, const struct kg_device *device,
+                               void *plan);
 
-/* The first step of a launch: do problem, tensors and workspace fit each other and the kernel?
- * Returns NULL when not, or outside of open() and close(): KG_BAD_ARGUMENT. */
+/* Is this a well-formed problem on a host device with at least one thread? */
+int host_supports(const struct kg_problem *p, const struct kg_device *device);
+
+/* The first step of a launch: do problem, tensors and workspace fit each other? Returns NULL when
+ * not, or outside of open() and close(): KG_BAD_ARGUMENT. */
 const struct host *host_enter(const struct kg_problem *p, const struct kg_args *args,
-                              const struct kg_kernel *kernel);
+                              host_bytes_fn *workspace_bytes);
+
+/* The one kernel of an op, by the functions workspace_bytes() and launch() of its file. */
+#define HOST_KERNEL(its_op, its_supports)                                                          \
+    const struct kg_kernel host_##its_op = {                                                       \
+        .struct_bytes = sizeof(struct kg_kernel),                                                  \
+        .op = #its_op,                                                                             \
+        .name = #its_op,                                                                           \
+        .supports = its_supports,                                                                  \
+        .workspace_bytes = workspace_bytes,                                                        \
+        .launch = launch,                                                                          \
+    }
 
 /* Workspace is counted in floats and dealt out in cache lines, so that no two threads share one. */
 static inline int64_t host_line(int64_t floats)

@@ -17,11 +17,11 @@ enum { MAX_THREADS = 1024 };
 static struct host state;
 static unsigned users; /* who opened it and did not close it yet: libraries may share this one */
 
-int host_supports(const struct kg_problem *p, const struct kg_device *device, const char *op)
+int host_supports(const struct kg_problem *p, const struct kg_device *device)
 {
     struct kg_signature s;
     return device->struct_bytes >= sizeof(*device) && device->kind == KG_DEVICE_HOST &&
-           device->sm_count >= 1 && kg_is_op(p, op) && kg_signature_of(p, &s);
+           device->sm_count >= 1 && kg_signature_of(p, &s);
 }
 
 static bool tensors_fit(const struct kg_problem *p, const struct kg_args *args)
@@ -39,15 +39,14 @@ static bool tensors_fit(const struct kg_problem *p, const struct kg_args *args)
 }
 
 const struct host *host_enter(const struct kg_problem *p, const struct kg_args *args,
-                              const struct kg_kernel *kernel)
+                              host_bytes_fn *workspace_bytes)
 {
-    if (!state.pool || args->struct_bytes < sizeof(*args) || !kg_is_op(p, kernel->op) ||
-        !tensors_fit(p, args))
+    if (!state.pool || args->struct_bytes < sizeof(*args) || !tensors_fit(p, args))
         return NULL;
     const struct kg_device device = {.struct_bytes = sizeof(device),
                                      .kind = KG_DEVICE_HOST,
                                      .sm_count = pool_threads(state.pool)};
-    const uint64_t bytes = kernel->workspace_bytes(p, &device, NULL);
+    const uint64_t bytes = workspace_bytes(p, &device, NULL);
     return args->workspace_bytes >= bytes && (bytes == 0 || args->workspace) ? &state : NULL;
 }
 

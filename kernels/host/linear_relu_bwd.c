@@ -18,11 +18,6 @@ enum {
     SUM_ROWS = 64, /* rows added to a sum of their own, so that rounding errors stay small */
 };
 
-static int supports(const struct kg_problem *p, const struct kg_device *device)
-{
-    return host_supports(p, device, "linear_relu_bwd");
-}
-
 static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device,
                                 void *plan)
 {
@@ -70,7 +65,7 @@ static void sum_columns(void *context, int64_t item, int thread)
 
 static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
 {
-    const struct host *host = host_enter(p, args, &host_linear_relu_bwd);
+    const struct host *host = host_enter(p, args, workspace_bytes);
     if (!host)
         return KG_BAD_ARGUMENT;
 
@@ -107,11 +102,4 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
     return KG_OK;
 }
 
-const struct kg_kernel host_linear_relu_bwd = {
-    .struct_bytes = sizeof(struct kg_kernel),
-    .op = "linear_relu_bwd",
-    .name = "linear_relu_bwd",
-    .supports = supports,
-    .workspace_bytes = workspace_bytes,
-    .launch = launch,
-};
+HOST_KERNEL(linear_relu_bwd, host_supports);

@@ -9,11 +9,6 @@
 #include "kernels/ops/half.h"
 #include "kernels/host/host.h"
 
-static int supports(const struct kg_problem *p, const struct kg_device *device)
-{
-    return host_supports(p, device, "rmsnorm");
-}
-
 /* w, and a row for each thread. */
 static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device,
                                 void *plan)
@@ -49,7 +44,7 @@ static void row_item(void *context, int64_t row, int thread)
 
 static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
 {
-    const struct host *host = host_enter(p, args, &host_rmsnorm);
+    const struct host *host = host_enter(p, args, workspace_bytes);
     if (!host)
         return KG_BAD_ARGUMENT;
 
@@ -59,11 +54,4 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
     return KG_OK;
 }
 
-const struct kg_kernel host_rmsnorm = {
-    .struct_bytes = sizeof(struct kg_kernel),
-    .op = "rmsnorm",
-    .name = "rmsnorm",
-    .supports = supports,
-    .workspace_bytes = workspace_bytes,
-    .launch = launch,
-};
+HOST_KERNEL(rmsnorm, host_supports);
