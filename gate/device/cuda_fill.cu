@@ -66,8 +66,7 @@ static __global__ void fill_integers(T *to, int64_t count, int largest, uint64_t
 {
     const int64_t stride = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += stride)
-        store(to + i,
-              (float)((int)(seed_at(seed, (uint64_t)i) % (uint64_t)(2 * largest + 1)) - largest));
+        store(to + i, (float)seed_factor(seed_at(seed, (uint64_t)i), largest));
 }
 
 enum { THREADS = 256, EACH = 4 };

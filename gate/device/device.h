@@ -237,8 +237,8 @@ struct device_backend {
      * alone. */
     enum gate_status (*fill_normal)(struct device *d, void *to, enum kg_dtype dtype, int64_t count,
                                     struct op_spread spread, uint64_t seed, struct gate_error *err);
-    /* Fills `count` elements with integers in [-largest, largest] by a hash of (seed, i): the same
-     * on every device. */
+    /* Fills `count` elements with integers in [-largest, largest] but 0 (a term that is left out
+     * must show) by a hash of (seed, i): the same on every device. */
     enum gate_status (*fill_integers)(struct device *d, void *to, enum kg_dtype dtype,
                                       int64_t count, int largest, uint64_t seed,
                                       struct gate_error *err);

@@ -214,10 +214,8 @@ static enum gate_status host_fill_integers(struct device *d, void *to, enum kg_d
 {
     (void)d;
     (void)err;
-    for (int64_t i = 0; i < count; i++) {
-        int value = (int)(seed_at(seed, (uint64_t)i) % (uint64_t)(2 * largest + 1)) - largest;
-        storage_put(to, dtype, i, value);
-    }
+    for (int64_t i = 0; i < count; i++)
+        storage_put(to, dtype, i, seed_factor(seed_at(seed, (uint64_t)i), largest));
     return GATE_OK;
 }
 

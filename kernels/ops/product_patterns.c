@@ -74,9 +74,9 @@ static int64_t element_at(const struct drawing *d, int64_t line, int64_t depth)
 /* No factor is 0, or it may be what a kernel leaves out: a GEMV has each of x in all its rows. */
 double product_integer(const struct drawing *d, int64_t flat)
 {
-    const bool factor = op_of(d->p)->tensors[d->tensor].role == OP_FACTOR;
-    const int n = pattern_integer(d->seed, flat, -d->largest, d->largest - factor);
-    return n + (factor && n >= 0);
+    return op_of(d->p)->tensors[d->tensor].role == OP_FACTOR
+               ? seed_factor(seed_at(d->seed, (uint64_t)flat), d->largest)
+               : pattern_integer(d->seed, flat, -d->largest, d->largest);
 }
 
 /* Integers, so that sums of few terms do not nearly cancel. */

@@ -37,4 +37,12 @@ static inline uint64_t seed_next(uint64_t *state)
     return seed_mix(*state += SEED_STEP);
 }
 
+/* An integer in [-largest, largest] but 0, from a number of seed_at(): a factor of exact sums, of
+ * which none may be what a kernel leaves out. */
+SEED_ANYWHERE int seed_factor(uint64_t number, int largest)
+{
+    const int n = (int)(number % (uint64_t)(2 * largest)) - largest;
+    return n + (n >= 0);
+}
+
 #endif

@@ -214,9 +214,9 @@ TEST_WITHIN(integers_are_a_hash_of_seed_and_index, set_up, tear_down)
         seen[(int)one[i] + LARGEST]++;
         same += one[i] == other[i];
     }
-    for (int value = 0; value <= 2 * LARGEST; value++)
-        assert_in_range(seen[value], 850, 1150); /* of 1,000: 5 deviations */
-    assert_in_range(same, 850, 1150);
+    for (int value = 0; value <= 2 * LARGEST; value++) /* of 1,167: 5 deviations; 0 never */
+        assert_true(value == LARGEST ? !seen[value] : seen[value] > 1000 && seen[value] < 1330);
+    assert_true(same > 1000 && same < 1330);
     assert_int_equal(device_fill_integers(o->device, other, KG_F32, COUNT / 2, LARGEST, 5, &err),
                      GATE_OK);
     assert_memory_equal(one, other, COUNT / 2 * sizeof *one);
