@@ -124,19 +124,18 @@ enum gate_status operands_check_zones(struct device *d, const struct operands *o
     return GATE_OK;
 }
 
-enum gate_status operands_check_workspace(struct device *d, const struct device_memory *memory,
-                                          uint64_t given_bytes, unsigned char byte, char *text,
-                                          size_t size, struct gate_error *err)
+enum gate_status operands_check_around(struct device *d, const void *begin, size_t bytes,
+                                       const char *what, unsigned char byte, char *text,
+                                       size_t size, struct gate_error *err)
 {
-    const char *begin = memory->data;
     text[0] = '\0';
     for (int behind = 0; behind < 2 && !text[0]; behind++) {
-        size_t changed, offset = behind ? OPERANDS_RED_ZONE + (size_t)given_bytes : 0;
-        TRY(count_changed(d, begin + offset, OPERANDS_RED_ZONE, byte, &changed, err));
+        const char *zone = (const char *)begin + (behind ? (ptrdiff_t)bytes : -OPERANDS_RED_ZONE);
+        size_t changed;
+        TRY(count_changed(d, zone, OPERANDS_RED_ZONE, byte, &changed, err));
         if (changed)
-            snprintf(text, size,
-                     "wrote where it must not: %zu bytes of the red zone %s the workspace", changed,
-                     behind ? "behind" : "before");
+            snprintf(text, size, "wrote where it must not: %zu bytes of the red zone %s %s",
+                     changed, behind ? "behind" : "before", what);
     }
     return GATE_OK;
 }
@@ -148,6 +147,19 @@ static struct device_span span_of(const struct operands *o, uint32_t i)
     return (struct device_span){tensor_at(o, i)->data, problem_tensor_bytes(about(o, i))};
 }
 
+enum gate_status operands_hash_spans(struct device *d, const struct device_span *spans, size_t n,
+                                     size_t each, uint64_t *hashes, struct gate_error *err)
+{
+    uint64_t *own = xcalloc(n * each, sizeof *own);
+    enum gate_status status = device_hash(d, spans, n * each, own, err);
+    for (size_t i = 0; i < n && !status; i++)
+        hashes[i] = each;
+    for (size_t i = 0; i < n * each && !status; i++)
+        hashes[i / each] = seed_at(hashes[i / each], own[i]);
+    free(own);
+    return status;
+}
+
 /* Of tensors `first` to `end` - 1 of each set. */
 static enum gate_status hash_tensors(struct device *d, const struct operands *sets, size_t n,
                                      uint32_t first, uint32_t end, uint64_t *hashes,
@@ -155,16 +167,10 @@ static enum gate_status hash_tensors(struct device *d, const struct operands *se
 {
     const size_t each = end - first;
     struct device_span *spans = xcalloc(n * each, sizeof *spans);
-    uint64_t *own = xcalloc(n * each, sizeof *own);
     for (size_t i = 0; i < n * each; i++)
         spans[i] = span_of(&sets[i / each], first + (uint32_t)(i % each));
-    enum gate_status status = device_hash(d, spans, n * each, own, err);
-    for (size_t i = 0; i < n && !status; i++)
-        hashes[i] = each;
-    for (size_t i = 0; i < n * each && !status; i++)
-        hashes[i / each] = seed_at(hashes[i / each], own[i]);
+    enum gate_status status = operands_hash_spans(d, spans, n, each, hashes, err);
     free(spans);
-    free(own);
     return status;
 }
 
@@ -277,14 +283,20 @@ enum gate_status operands_fill(struct device *d, const struct suite_case *c, str
     return operands_restore(d, o, err);
 }
 
+enum gate_status operands_restore_args(struct device *d, const struct problem_tensor *outputs,
+                                       const struct kg_args *args, struct gate_error *err)
+{
+    for (uint32_t i = 0; i < args->n_out; i++)
+        if (outputs[i].begins)
+            TRY(device_copy(d, args->out[i].data, args->in[outputs[i].begins - 1].data,
+                            storage_span(&args->out[i]), err));
+    return GATE_OK;
+}
+
 enum gate_status operands_restore(struct device *d, const struct operands *o,
                                   struct gate_error *err)
 {
-    for (uint32_t i = 0; i < o->args.n_out; i++)
-        if (o->out[i].begins)
-            TRY(device_copy(d, o->args.out[i].data, o->args.in[o->out[i].begins - 1].data,
-                            problem_tensor_bytes(&o->out[i]), err));
-    return GATE_OK;
+    return operands_restore_args(d, o->out, &o->args, err);
 }
 
 enum gate_status operands_poison(struct device *d, struct operands *o, unsigned char byte,

@@ -43,11 +43,14 @@ enum gate_status operands_check_zones(struct device *d, const struct operands *o
                                       unsigned char byte, char *text, size_t size,
                                       struct gate_error *err);
 
-/* The same for the red zones of a workspace, which begins behind the first one: `memory` is
- * 2 * OPERANDS_RED_ZONE larger than what a kernel is given, or more. */
-enum gate_status operands_check_workspace(struct device *d, const struct device_memory *memory,
-                                          uint64_t given_bytes, unsigned char byte, char *text,
-                                          size_t size, struct gate_error *err);
+/* The same for the red zones before and behind a piece of memory, which is told as `what`. */
+enum gate_status operands_check_around(struct device *d, const void *begin, size_t bytes,
+                                       const char *what, unsigned char byte, char *text,
+                                       size_t size, struct gate_error *err);
+
+/* One hash over each `each` spans of n * each. */
+enum gate_status operands_hash_spans(struct device *d, const struct device_span *spans, size_t n,
+                                     size_t each, uint64_t *hashes, struct gate_error *err);
 
 /* One hash over all inputs of a set, or over all outputs of each of n sets of one problem. */
 enum gate_status operands_hash_inputs(struct device *d, const struct operands *o, uint64_t *hash,
@@ -82,9 +85,12 @@ enum gate_status operands_fill(struct device *d, const struct suite_case *c, str
 /* Bytes that make a NaN, and a large finite number, of every dtype: what was not written shows. */
 enum { POISON_NAN = 0xff, POISON_LARGE = 0x5a };
 
-/* Gives outputs that are updated in place the contents that they begin with. */
+/* Gives outputs that are updated in place the contents that they begin with: those of a set, or of
+ * any arguments whose outputs are `outputs`. */
 enum gate_status operands_restore(struct device *d, const struct operands *o,
                                   struct gate_error *err);
+enum gate_status operands_restore_args(struct device *d, const struct problem_tensor *outputs,
+                                       const struct kg_args *args, struct gate_error *err);
 
 /* Fills outputs with a byte, but restores these. */
 enum gate_status operands_poison(struct device *d, struct operands *o, unsigned char byte,

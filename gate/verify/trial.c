@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/seed.h"
 #include "gate/base/utf8.h"
 #include "gate/device/host.h"
@@ -159,7 +160,7 @@ static enum gate_status launch_once(struct work *w, bool *refused, struct gate_e
     w->returned = KG_OK;
     w->launches++;
     const struct kg_args args = image_args(&w->image, b->slab.data);
-    TRY(image_restore(b->device, &w->image, &args, err));
+    TRY(operands_restore_args(b->device, output(w, 0), &args, err));
     if (w->guard)
         status = guard_enter(b->device, &b->guard, &w->image, b->slab.data, w->poison, err);
     if (!status)
@@ -181,18 +182,10 @@ static enum gate_status launch_once(struct work *w, bool *refused, struct gate_e
 static enum gate_status check_zones(struct work *w, const void *begin, size_t bytes,
                                     const char *what, struct gate_error *err)
 {
-    unsigned char zone[IMAGE_RED_ZONE / 2];
-    for (int behind = 0; behind < 2; behind++) {
-        const char *at =
-            (const char *)begin + (behind ? (ptrdiff_t)bytes : -(ptrdiff_t)sizeof zone);
-        size_t changed = 0;
-        TRY(device_download(w->b->device, zone, at, sizeof zone, err));
-        for (size_t i = 0; i < sizeof zone; i++)
-            changed += zone[i] != w->poison;
-        if (changed)
-            say(w, "wrote where it must not: %zu bytes of the red zone %s %s", changed,
-                behind ? "behind" : "before", what);
-    }
+    char text[200];
+    TRY(operands_check_around(w->b->device, begin, bytes, what, w->poison, text, sizeof text, err));
+    if (text[0])
+        say(w, "%s", text);
     return GATE_OK;
 }
 
@@ -275,16 +268,11 @@ static enum gate_status hash_of(struct work *w, bool outputs, uint64_t *hash,
 {
     const struct image *image = &w->image;
     const unsigned begin = outputs ? image->n_in : 0, n = outputs ? image->n_out : image->n_in;
-    struct device_span spans[KG_MAX_TENSORS] = {0};
-    uint64_t own[KG_MAX_TENSORS] = {0};
+    struct device_span spans[KG_MAX_TENSORS];
     for (unsigned i = 0; i < n; i++)
         spans[i] = (struct device_span){(char *)w->b->slab.data + image->offset[begin + i],
                                         image->span[begin + i]};
-    TRY(device_hash(w->b->device, spans, n, own, err));
-    *hash = 0;
-    for (unsigned i = 0; i < n; i++)
-        *hash = seed_at(*hash, own[i]);
-    return GATE_OK;
+    return operands_hash_spans(w->b->device, spans, 1, n, hash, err);
 }
 
 static enum gate_status look_on_the_device(struct work *w, bool first, struct gate_error *err)
@@ -384,19 +372,15 @@ static enum gate_status set_up_on_the_host(struct work *w, struct gate_error *er
 {
     const struct trial *t = w->t;
     struct image *image = &w->image;
-    TRY(image_make(&t->problem, &t->layout, w->poison, image, err));
+    *image = image_make(&t->problem, &t->layout, w->poison);
     TRY(bench_reserve(w->b, &w->b->slab, image->size, err));
-    w->after = malloc(image->size);
-    bool ok = w->after != NULL;
+    w->after = xcalloc(1, image->size);
     for (uint32_t i = 0; i < image->n_out; i++) {
         const size_t bytes = problem_tensor_bytes(output(w, i));
-        w->wanted[i] = malloc((size_t)problem_tensor_elements(output(w, i)) * sizeof(double));
-        w->first[i] = malloc(bytes);
-        w->scratch[i] = malloc(bytes);
-        ok = ok && w->wanted[i] && w->first[i] && w->scratch[i];
+        w->wanted[i] = xcalloc((size_t)problem_tensor_elements(output(w, i)), sizeof(double));
+        w->first[i] = xcalloc(1, bytes);
+        w->scratch[i] = xcalloc(1, bytes);
     }
-    if (!ok)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
     TRY(make_guard(w, err));
     probe_fill(t->probe, &t->problem, image->view, image->n_in, t->seed);
     return fill_from_the_host(w, err);
@@ -408,7 +392,7 @@ static enum gate_status set_up_on_the_device(struct work *w, struct gate_error *
     struct bench *b = w->b;
     const struct trial *t = w->t;
     struct image *image = &w->image;
-    image_plan(&t->problem, &t->layout, image);
+    *image = image_plan(&t->problem, &t->layout);
     for (uint32_t i = image->n_in + image->n_out; i-- > 0;)
         if (i >= image->n_in || image->about[i].is_updated) {
             image->view[i] = problem_dense(&image->about[i], NULL);
@@ -457,12 +441,10 @@ static enum gate_status run(struct work *w, bool *refused, struct gate_error *er
     }
     if (!v->ok || !t->changed)
         return GATE_OK;
-    struct image other; /* the same inputs but for one element, among other bytes */
-    w->poison = POISON_LARGE;
-    const enum gate_status copied = image_with_poison(&w->image, w->poison, &other, err);
+    w->poison = POISON_LARGE; /* the same inputs but for one element, among other bytes */
+    const struct image other = image_with_poison(&w->image, w->poison);
     image_release(&w->image);
     w->image = other;
-    TRY(copied);
     probe_change(t->probe, &other.problem, other.view, other.n_in, ~t->seed);
     TRY(fill_from_the_host(w, err));
     TRY(launch_once(w, refused, err));

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/clock.h"
 #include "gate/base/seed.h"
 #include "gate/verify/verify_compare.h"
@@ -40,9 +41,7 @@ static enum gate_status compare_expected(struct device *d, const struct kg_tenso
                                          struct gate_error *err)
 {
     const size_t bytes = problem_tensor_bytes(about);
-    void *host = malloc(bytes);
-    if (!host)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    void *host = xcalloc(1, bytes);
     enum gate_status status = device_download(d, host, t->data, bytes, err);
     for (size_t i = 0; i < expected->n_values && !status; i++) {
         const double got = storage_get(host, t->dtype, (int64_t)i);
@@ -131,8 +130,9 @@ static enum gate_status check_zones(const struct verify_job *job, struct arm *ar
     char text[200];
     TRY(operands_check_zones(job->device, job->operands, poison, text, sizeof text, err));
     if (!text[0] && arm->workspace_bytes)
-        TRY(operands_check_workspace(job->device, &job->workspace, arm->workspace_bytes, poison,
-                                     text, sizeof text, err));
+        TRY(operands_check_around(job->device, (char *)job->workspace.data + OPERANDS_RED_ZONE,
+                                  (size_t)arm->workspace_bytes, "the workspace", poison, text,
+                                  sizeof text, err));
     if (text[0])
         verification_fault(&arm->verification, "%s", text);
     return GATE_OK;

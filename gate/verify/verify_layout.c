@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "kernels/ops/pattern.h"
 #include "kernels/ops/storage.h"
 
@@ -190,58 +191,50 @@ static struct kg_tensor lay_out(const struct problem_tensor *t, enum tensor_layo
     return view;
 }
 
-static size_t align(size_t bytes)
+struct image image_plan(const struct kg_problem *p, const struct image_layout *layout)
 {
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
-void image_plan(const struct kg_problem *p, const struct image_layout *layout, struct image *image)
-{
-    *image = (struct image){.problem = *p, .layout = *layout};
-    unsigned n = problem_tensors(p, image->about);
+    struct image image = {.problem = *p, .layout = *layout};
+    unsigned n = problem_tensors(p, image.about);
     size_t at = IMAGE_RED_ZONE;
     for (unsigned i = 0; i < n; i++) {
-        image->view[i] =
-            lay_out(&image->about[i], (enum tensor_layout)layout->of[i], layout->shift[i]);
-        image->span[i] = storage_span(&image->view[i]);
-        image->offset[i] = at;
+        image.view[i] =
+            lay_out(&image.about[i], (enum tensor_layout)layout->of[i], layout->shift[i]);
+        image.span[i] = storage_span(&image.view[i]);
+        image.offset[i] = at;
         if (is_far_from_aligned(layout, i))
-            image->offset[i] += (size_t)OFFSET_BYTES << layout->shift[i];
-        size_t room = image->span[i];
+            image.offset[i] += (size_t)OFFSET_BYTES << layout->shift[i];
+        size_t room = image.span[i];
         for (int kind = 0; kind < TENSOR_LAYOUTS && layout->pinned; kind++) {
             const struct kg_tensor view =
-                lay_out(&image->about[i], (enum tensor_layout)kind, layout->shift[i]);
+                lay_out(&image.about[i], (enum tensor_layout)kind, layout->shift[i]);
             const size_t span = storage_span(&view);
             room = span > room ? span : room;
         }
-        at = align(image->offset[i] + room) + IMAGE_RED_ZONE;
-        if (image->about[i].is_output)
-            image->n_out++;
+        at = (image.offset[i] + room + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + IMAGE_RED_ZONE;
+        if (image.about[i].is_output)
+            image.n_out++;
         else
-            image->n_in++;
+            image.n_in++;
     }
-    image->size = at;
+    image.size = at;
+    return image;
 }
 
 size_t image_size(const struct kg_problem *p)
 {
-    struct image image;
     const struct image_layout dense = image_layout_of(TENSOR_DENSE);
-    image_plan(p, &dense, &image);
-    return image.size;
+    return image_plan(p, &dense).size;
 }
 
-enum gate_status image_make(const struct kg_problem *p, const struct image_layout *layout,
-                            unsigned char poison, struct image *out, struct gate_error *err)
+struct image image_make(const struct kg_problem *p, const struct image_layout *layout,
+                        unsigned char poison)
 {
-    image_plan(p, layout, out);
-    out->bytes = aligned_alloc(ALIGNMENT, align(out->size));
-    if (!out->bytes)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    memset(out->bytes, poison, out->size);
-    for (unsigned i = 0; i < out->n_in + out->n_out; i++)
-        out->view[i].data = out->bytes + out->offset[i];
-    return GATE_OK;
+    struct image image = image_plan(p, layout);
+    image.bytes = xrealloc(NULL, image.size, 1);
+    memset(image.bytes, poison, image.size);
+    for (unsigned i = 0; i < image.n_in + image.n_out; i++)
+        image.view[i].data = image.bytes + image.offset[i];
+    return image;
 }
 
 void image_release(struct image *image)
@@ -274,25 +267,12 @@ void image_copy(const struct image *image, unsigned i, const unsigned char *from
     }
 }
 
-enum gate_status image_restore(struct device *d, const struct image *image,
-                               const struct kg_args *args, struct gate_error *err)
+struct image image_with_poison(const struct image *image, unsigned char poison)
 {
-    for (uint32_t i = 0; i < image->n_out; i++) {
-        const unsigned begins = image->about[image->n_in + i].begins;
-        if (begins)
-            TRY(device_copy(d, args->out[i].data, args->in[begins - 1].data,
-                            image->span[image->n_in + i], err));
-    }
-    return GATE_OK;
-}
-
-enum gate_status image_with_poison(const struct image *image, unsigned char poison,
-                                   struct image *out, struct gate_error *err)
-{
-    TRY(image_make(&image->problem, &image->layout, poison, out, err));
+    struct image other = image_make(&image->problem, &image->layout, poison);
     for (unsigned i = 0; i < image->n_in; i++)
-        image_copy(image, i, image->bytes, out->bytes, false);
-    return GATE_OK;
+        image_copy(image, i, image->bytes, other.bytes, false);
+    return other;
 }
 
 /* ---- what a launch left behind ---- */

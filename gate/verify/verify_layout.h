@@ -16,7 +16,8 @@
 #include "gate/cases/problem.h"
 #include "gate/launch/arm.h"
 
-#define IMAGE_RED_ZONE 4096 /* bytes before the first tensor, between tensors, after the last */
+/* Bytes before the first tensor, between tensors, after the last. */
+#define IMAGE_RED_ZONE OPERANDS_RED_ZONE
 
 /* How a tensor lies. kernel.h allows all of these; a kernel that does not serve one says so by
  * returning KG_UNSUPPORTED. */
@@ -84,11 +85,11 @@ void image_layout_text(const struct kg_problem *p, const struct image_layout *la
 size_t image_size(const struct kg_problem *p);
 
 /* Lays the tensors out, without memory for them. */
-void image_plan(const struct kg_problem *p, const struct image_layout *layout, struct image *image);
+struct image image_plan(const struct kg_problem *p, const struct image_layout *layout);
 
-/* The same with memory, of which every byte is `poison`. Release whatever it returns. */
-enum gate_status image_make(const struct kg_problem *p, const struct image_layout *layout,
-                            unsigned char poison, struct image *out, struct gate_error *err);
+/* The same with memory, of which every byte is `poison`. */
+struct image image_make(const struct kg_problem *p, const struct image_layout *layout,
+                        unsigned char poison);
 void image_release(struct image *image);
 
 /* The arguments of a launch on the image at `memory` of a device, aligned to 256 bytes; no
@@ -98,13 +99,8 @@ struct kg_args image_args(const struct image *image, void *memory);
 /* Lets inputs that are updated in place lie as their outputs do. */
 void image_layout_pair(const struct kg_problem *p, struct image_layout *layout);
 
-/* Gives outputs of `args`, on the device, that are updated in place what they begin with. */
-enum gate_status image_restore(struct device *d, const struct image *image,
-                               const struct kg_args *args, struct gate_error *err);
-
 /* The same inputs in another image of the same layout, all else `poison`. */
-enum gate_status image_with_poison(const struct image *image, unsigned char poison,
-                                   struct image *out, struct gate_error *err);
+struct image image_with_poison(const struct image *image, unsigned char poison);
 
 /* Copies the elements of tensor `i` (counted over inputs and outputs) from an image of this layout
  * to another one, or to dense memory. */

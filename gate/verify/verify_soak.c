@@ -50,7 +50,7 @@ static void describe_soak(struct soak *x, const char *text)
 static enum gate_status launch_as_it_is(struct soak *x, const struct image *image,
                                         struct kg_args args, struct gate_error *err)
 {
-    TRY(image_restore(x->b->device, image, &args, err));
+    TRY(operands_restore_args(x->b->device, &image->about[image->n_in], &args, err));
     problem_update_in_place(&image->about[image->n_in], &args);
     x->launches++;
     const enum kg_status returned = x->b->kernel->launch(&image->problem, &args);
@@ -75,20 +75,11 @@ static enum gate_status hash_slots(struct soak *x, unsigned n, uint64_t *hashes,
                                    struct gate_error *err)
 {
     struct device_span spans[SLOTS * KG_MAX_TENSORS];
-    uint64_t of[SLOTS * KG_MAX_TENSORS];
     const struct image *image = &x->image[0];
-    size_t n_spans = 0;
-    for (unsigned slot = 0; slot < n; slot++)
-        for (uint32_t i = 0; i < image->n_out; i++)
-            spans[n_spans++] =
-                (struct device_span){args_of(x, slot).out[i].data, image->span[image->n_in + i]};
-    TRY(device_hash(x->b->device, spans, n_spans, of, err));
-    for (unsigned slot = 0; slot < n; slot++) {
-        hashes[slot] = 0;
-        for (uint32_t i = 0; i < image->n_out; i++)
-            hashes[slot] = seed_at(hashes[slot], of[slot * image->n_out + i]);
-    }
-    return GATE_OK;
+    for (unsigned i = 0; i < n * image->n_out; i++)
+        spans[i] = (struct device_span){args_of(x, i / image->n_out).out[i % image->n_out].data,
+                                        image->span[image->n_in + i % image->n_out]};
+    return operands_hash_spans(x->b->device, spans, n, image->n_out, hashes, err);
 }
 
 /* Are the outputs in a slot right? */
@@ -140,8 +131,8 @@ static enum gate_status make_variants(struct soak *x, const struct kg_problem *p
     const enum probe probe = probe_random(p);
     for (unsigned v = 0; v < VARIANTS; v++) {
         struct image *image = &x->image[v];
-        TRY(v ? image_with_poison(&x->image[v - 1], POISON_NAN, image, err)
-              : image_make(p, &dense, POISON_NAN, image, err));
+        *image =
+            v ? image_with_poison(&x->image[v - 1], POISON_NAN) : image_make(p, &dense, POISON_NAN);
         if (v)
             probe_change(probe, p, image->view, image->n_in, seed_at(x->seed, v));
         else

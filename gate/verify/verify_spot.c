@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/seed.h"
 
 #define TOLERANCE 1e-9 /* both sides are fp64; only the order of summation differs */
@@ -113,10 +114,8 @@ static enum gate_status bring(struct device *d, const struct operands *o, struct
         }
         stride[first + r] = t->stride[r];
     }
-    char *to = malloc(problem_tensor_bytes(about));
+    char *to = xcalloc(1, problem_tensor_bytes(about));
     part->in[i] = problem_dense(about, to);
-    if (!to)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
     const size_t row_bytes = (size_t)band[3].length * each, rows = (size_t)band[2].length;
     const size_t apart = stride[2] ? (size_t)stride[2] * each : row_bytes;
     for (int64_t a = 0; a < band[0].length; a++)

@@ -73,9 +73,10 @@ static struct state_counts state_count(void)
     return counts;
 }
 
-void state_read(struct state *out)
+enum gate_status surroundings_read(struct device *d, struct surroundings *out,
+                                   struct gate_error *err)
 {
-    *out = (struct state){.float_control = (unsigned)fegetround()};
+    *out = (struct surroundings){.float_control = (unsigned)fegetround()};
 #if defined(__SSE__)
     out->float_control |= (_mm_getcsr() & ~(unsigned)_MM_EXCEPT_MASK) << 8; /* no sticky flags */
 #endif
@@ -95,49 +96,12 @@ void state_read(struct state *out)
     out->scheduler = sched_getscheduler(0);
     out->niceness = getpriority(PRIO_PROCESS, 0);
     out->counts = state_count();
+    return device_state_read(d, &out->device, err);
 }
 
 static bool has_more(unsigned before, unsigned now, unsigned more)
 {
     return now > before && now - before > more;
-}
-
-struct change {
-    bool is_one;
-    const char *what;
-};
-
-static void note_changes(const struct change *changes, size_t n, const char *whose,
-                         struct verification *v)
-{
-    for (size_t i = 0; i < n; i++)
-        if (changes[i].is_one)
-            verification_fault(v, "the kernel changed the state of the %s: %s", whose,
-                               changes[i].what);
-}
-
-void state_compare(const struct state *before, const struct state *now, unsigned more,
-                   struct verification *v)
-{
-    const struct state_counts *had = &before->counts, *has = &now->counts;
-    const struct change changes[] = {
-        {before->float_control != now->float_control, "the floating-point mode"},
-        {strcmp(before->folder, now->folder) != 0, "the current folder"},
-        {before->signals_ignored != now->signals_ignored ||
-             before->signals_caught != now->signals_caught,
-         "the handling of signals"},
-        {before->signals_blocked != now->signals_blocked, "the mask of signals"},
-        {before->environment != now->environment, "the environment"},
-        {strcmp(before->limits, now->limits) != 0, "a resource limit"},
-        {strcmp(before->affinity, now->affinity) != 0, "the set of CPUs"},
-        {before->umask != now->umask, "the file mode mask (umask)"},
-        {before->scheduler != now->scheduler || before->niceness != now->niceness,
-         STATE_SCHEDULING},
-        {has_more(had->threads, has->threads, more), "the number of threads"},
-        {has_more(had->files, has->files, more), "the number of open files"},
-        {has_more(had->children, has->children, more), "the number of child processes"},
-    };
-    note_changes(changes, sizeof changes / sizeof changes[0], "process", v);
 }
 
 static size_t growth(size_t before, size_t now)
@@ -153,26 +117,13 @@ static size_t lost_bytes(const struct device_state *before, const struct device_
                : growth(now->memory_free_bytes, before->memory_free_bytes);
 }
 
-enum gate_status state_compare_device(const struct device_state *before,
-                                      const struct device_state *now, struct verification *v,
-                                      struct gate_error *err)
+static enum gate_status compare_memory(const struct device_state *before,
+                                       const struct device_state *now, struct verification *v,
+                                       struct gate_error *err)
 {
-    const struct change changes[] = {
-        {before->current != now->current, "the current device"},
-        {before->malloc_heap_bytes != now->malloc_heap_bytes, "the limit of its malloc() heap"},
-        {before->printf_bytes != now->printf_bytes, "the limit of its printf() buffer"},
-        {before->persisting_l2_bytes != now->persisting_l2_bytes,
-         "the part of the L2 reserved for persisting accesses"},
-        {before->l2_fetch_bytes != now->l2_fetch_bytes, "the fetch granularity of the L2"},
-        {before->wait_flags != now->wait_flags, "the way in which calls wait (cudaSetDeviceFlags)"},
-        {before->cache_preference != now->cache_preference,
-         "the preference for L1 or shared memory"},
-        {before->pool_keeps != now->pool_keeps, "the release threshold of its memory pool"},
-    };
     const size_t had = before->memory_free_bytes, lost = lost_bytes(before, now);
     const bool told = before->memory_own_bytes && now->memory_own_bytes;
-    note_changes(changes, sizeof changes / sizeof changes[0], "device", v);
-    if (!v->ok || now->memory_free_bytes >= had / 2)
+    if (now->memory_free_bytes >= had / 2)
         return GATE_OK;
     if (!told || lost <= had / 2)
         return gate_fail(
@@ -183,6 +134,60 @@ enum gate_status state_compare_device(const struct device_state *before,
             had - now->memory_free_bytes, had);
     verification_fault(v, "the kernel took %zu of the %zu free bytes of device memory", lost, had);
     return GATE_OK;
+}
+
+enum gate_status surroundings_compare(struct device *d, const struct surroundings *before,
+                                      unsigned more, struct verification *v, struct gate_error *err)
+{
+    struct surroundings now;
+    TRY(surroundings_read(d, &now, err));
+    const struct state_counts *had = &before->counts, *has = &now.counts;
+    const struct device_state *was = &before->device, *is = &now.device;
+    const struct {
+        bool is_one;
+        const char *of, *what;
+    } changes[] = {
+        {before->float_control != now.float_control, "process", "the floating-point mode"},
+        {strcmp(before->folder, now.folder) != 0, "process", "the current folder"},
+        {before->signals_ignored != now.signals_ignored ||
+             before->signals_caught != now.signals_caught,
+         "process", "the handling of signals"},
+        {before->signals_blocked != now.signals_blocked, "process", "the mask of signals"},
+        {before->environment != now.environment, "process", "the environment"},
+        {strcmp(before->limits, now.limits) != 0, "process", "a resource limit"},
+        {strcmp(before->affinity, now.affinity) != 0, "process", "the set of CPUs"},
+        {before->umask != now.umask, "process", "the file mode mask (umask)"},
+        {before->scheduler != now.scheduler || before->niceness != now.niceness, "process",
+         STATE_SCHEDULING},
+        {has_more(had->threads, has->threads, more), "process", "the number of threads"},
+        {has_more(had->files, has->files, more), "process", "the number of open files"},
+        {has_more(had->children, has->children, more), "process", "the number of child processes"},
+        {was->current != is->current, "device", "the current device"},
+        {was->malloc_heap_bytes != is->malloc_heap_bytes, "device",
+         "the limit of its malloc() heap"},
+        {was->printf_bytes != is->printf_bytes, "device", "the limit of its printf() buffer"},
+        {was->persisting_l2_bytes != is->persisting_l2_bytes, "device",
+         "the part of the L2 reserved for persisting accesses"},
+        {was->l2_fetch_bytes != is->l2_fetch_bytes, "device", "the fetch granularity of the L2"},
+        {was->wait_flags != is->wait_flags, "device",
+         "the way in which calls wait (cudaSetDeviceFlags)"},
+        {was->cache_preference != is->cache_preference, "device",
+         "the preference for L1 or shared memory"},
+        {was->pool_keeps != is->pool_keeps, "device", "the release threshold of its memory pool"},
+    };
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++)
+        if (changes[i].is_one)
+            verification_fault(v, "the kernel changed the state of the %s: %s", changes[i].of,
+                               changes[i].what);
+    return v->ok ? compare_memory(was, is, v, err) : GATE_OK;
+}
+
+enum gate_status surroundings_check(struct device *d, const struct surroundings *before,
+                                    const char *what, struct gate_error *err)
+{
+    struct verification v = {.ok = true};
+    const enum gate_status status = surroundings_compare(d, before, STATE_MORE_ANY, &v, err);
+    return v.ok ? status : gate_fail(err, GATE_WRONG, "%s: %s", what, v.message);
 }
 
 /* ---- what launches lose ---- */
@@ -238,31 +243,4 @@ void holdings_compare(const struct holdings at[3], unsigned launches, bool host,
                            "space in %u launches",
                            growth(heap[0], heap[2]), host ? growth(address[0], address[2]) : 0,
                            launches);
-}
-
-/* ---- both ---- */
-
-enum gate_status surroundings_read(struct device *d, struct surroundings *out,
-                                   struct gate_error *err)
-{
-    *out = (struct surroundings){0};
-    state_read(&out->process);
-    return device_state_read(d, &out->device, err);
-}
-
-enum gate_status surroundings_compare(struct device *d, const struct surroundings *before,
-                                      unsigned more, struct verification *v, struct gate_error *err)
-{
-    struct surroundings now;
-    TRY(surroundings_read(d, &now, err));
-    state_compare(&before->process, &now.process, more, v);
-    return state_compare_device(&before->device, &now.device, v, err);
-}
-
-enum gate_status surroundings_check(struct device *d, const struct surroundings *before,
-                                    const char *what, struct gate_error *err)
-{
-    struct verification v = {.ok = true};
-    const enum gate_status status = surroundings_compare(d, before, STATE_MORE_ANY, &v, err);
-    return v.ok ? status : gate_fail(err, GATE_WRONG, "%s: %s", what, v.message);
 }

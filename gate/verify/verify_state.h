@@ -24,7 +24,8 @@ struct state_counts {
 /* What a change of these is called: somebody outside may have made it. */
 #define STATE_SCHEDULING "the scheduling policy or niceness"
 
-struct state {
+/* What something must leave alone, before it. */
+struct surroundings {
     unsigned float_control; /* rounding, flushing of subnormals, exception masks */
     char folder[512];
     unsigned long long signals_ignored, signals_caught, signals_blocked;
@@ -34,16 +35,31 @@ struct state {
     mode_t umask;
     int scheduler, niceness;
     struct state_counts counts;
+    struct device_state device;
 };
 
-void state_read(struct state *out);
+enum gate_status surroundings_read(struct device *d, struct surroundings *out,
+                                   struct gate_error *err);
 
-/* Has a kernel changed anything? Then says so in v. There may be `more` threads, files and children
- * than before: a CUDA driver makes a few when it pleases. */
+/*
+ * Has a kernel changed anything since `before`, or taken most of the device's memory? Then says so
+ * in v. There may be `more` threads, files and children than before: a CUDA driver makes a few when
+ * it pleases. GATE_ENVIRONMENT: most of the memory went, and by the driver not to this process, or
+ * that is not known.
+ */
 #define STATE_MORE_ON_GPU 64
 #define STATE_MORE_ANY UINT_MAX
-void state_compare(const struct state *before, const struct state *now, unsigned more,
-                   struct verification *v);
+enum gate_status surroundings_compare(struct device *d, const struct surroundings *before,
+                                      unsigned more, struct verification *v,
+                                      struct gate_error *err);
+
+/*
+ * The same for what a library changes before its first launch: a limit that was set while it was
+ * opened, or in prepare(), would pass for the usual. It may start threads and open files.
+ * GATE_WRONG: something changed; `what` is what changed it.
+ */
+enum gate_status surroundings_check(struct device *d, const struct surroundings *before,
+                                    const char *what, struct gate_error *err);
 
 /* What launches may lose. */
 struct holdings {
@@ -65,34 +81,5 @@ enum gate_status holdings_read(struct device *d, struct holdings *out, struct ga
  */
 void holdings_compare(const struct holdings at[3], unsigned launches, bool host,
                       struct verification *v);
-
-/*
- * Has a kernel changed the device, or taken most of its memory? Then says so in v.
- * GATE_ENVIRONMENT: most of it went, and by the driver not to this process, or that is not known.
- */
-enum gate_status state_compare_device(const struct device_state *before,
-                                      const struct device_state *now, struct verification *v,
-                                      struct gate_error *err);
-
-/* State of the process and of the device, before something that must leave both alone. */
-struct surroundings {
-    struct state process;
-    struct device_state device;
-};
-
-enum gate_status surroundings_read(struct device *d, struct surroundings *out,
-                                   struct gate_error *err);
-/* Says in v what has changed since `before`; status as that of state_compare_device(). */
-enum gate_status surroundings_compare(struct device *d, const struct surroundings *before,
-                                      unsigned more, struct verification *v,
-                                      struct gate_error *err);
-
-/*
- * The same for what a library changes before its first launch: a limit that was set while it was
- * opened, or in prepare(), would pass for the usual. It may start threads and open files.
- * GATE_WRONG: something changed; `what` is what changed it.
- */
-enum gate_status surroundings_check(struct device *d, const struct surroundings *before,
-                                    const char *what, struct gate_error *err);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/seed.h"
 #include "gate/verify/verify_shapes.h"
 #include "gate/verify/verify_state.h"
@@ -51,7 +52,6 @@ static bool probes_itself(enum verify_tier tier, const struct kg_problem *p)
 struct round {
     const struct verify_job *job;
     struct bench bench;
-    struct arm *arm;
     struct kg_problem shape[SHAPES_MAX]; /* other than the problem's, which are served */
     unsigned n, n_checks;
     struct layout_pairs layouts;
@@ -66,7 +66,7 @@ static void announce(struct round *r, const struct trial *t)
     const bool dense = image_layout_is_dense(&t->problem, &t->layout);
     trial_text(t, dense ? t->guard : GUARD_NONE, text);
     snprintf(said, sizeof said, "%s)", text);
-    r->job->notice(r->job->context, r->arm, said);
+    r->job->notice(r->job->context, r->bench.arm, said);
 }
 
 /* Is it the layout? Adds to the fault what the same problem gives in dense tensors; where that
@@ -90,11 +90,11 @@ static void try_dense(struct round *r, const struct trial *t)
 
 static enum gate_status run_trial(struct round *r, const struct trial *t, struct gate_error *err)
 {
-    if (!r->arm->verification.ok || !probe_applies(t->probe, &t->problem))
+    if (!r->bench.found->ok || !probe_applies(t->probe, &t->problem))
         return GATE_OK;
     announce(r, t);
     TRY(bench_try(&r->bench, t, err));
-    if (!r->arm->verification.ok && !image_layout_is_dense(&t->problem, &t->layout))
+    if (!r->bench.found->ok && !image_layout_is_dense(&t->problem, &t->layout))
         try_dense(r, t);
     return GATE_OK;
 }
@@ -187,7 +187,7 @@ static enum gate_status check_own(struct round *r, const struct kg_problem *p,
         TRY(check(r, p, sharpest(p), layout_in_turn(r, p, SHAPES_MAX), GUARD_NONE, err));
         return check_guarded(r, p, err);
     }
-    r->arm->verification.left_out.too_large++;
+    r->bench.found->left_out.too_large++;
     if (r->job->tier == VERIFY_SMALL)
         return GATE_OK;
     const bool exact = probe_applies(PROBE_INTEGERS, p);
@@ -203,7 +203,7 @@ static enum gate_status check_own(struct round *r, const struct kg_problem *p,
     while (exact && problem_flops(&t.problem) > OWN_FLOPS && op_size(&t.problem, sum) > 2 * LEAST_K)
         op_set_size(&t.problem, sum, op_size(&t.problem, sum) / 2 / EVEN_K * EVEN_K);
     if (!bench_kernel(&r->bench, &t.problem)) {
-        r->arm->verification.left_out.not_served++;
+        r->bench.found->left_out.not_served++;
         return GATE_OK;
     }
     bench_prepare(&r->bench, &t.problem);
@@ -220,7 +220,7 @@ static void add_value(struct round *r, const struct kg_problem *p, unsigned i, u
     const struct kg_kernel *kernel = bench_kernel(&r->bench, &other);
     if (!kernel || r->n >= SHAPES_MAX)
         return;
-    r->served_elsewhere |= kernel == r->arm->kernel;
+    r->served_elsewhere |= kernel == r->bench.arm->kernel;
     r->shape[r->n++] = other;
 }
 
@@ -252,7 +252,7 @@ static void add_values(struct round *r, const struct kg_problem *p)
  * is no kernel for the others is counted. All are prepared before the first launch. */
 static void find_shapes(struct round *r, const struct kg_problem *p)
 {
-    struct verification *v = &r->arm->verification;
+    struct verification *v = r->bench.found;
     struct kg_problem all[SHAPES_MAX];
     unsigned others = 0;
     for (unsigned i = 0; i < problem_dtypes(p); i++) {
@@ -263,7 +263,7 @@ static void find_shapes(struct round *r, const struct kg_problem *p)
     const unsigned n = shapes_designed(p, others, r->job->seed, plans[r->job->tier], all);
     for (unsigned i = 0; i < n; i++) {
         const struct kg_kernel *kernel = bench_kernel(&r->bench, &all[i]);
-        r->served_elsewhere |= kernel == r->arm->kernel;
+        r->served_elsewhere |= kernel == r->bench.arm->kernel;
         v->left_out.not_served += !kernel;
         if (kernel)
             r->shape[r->n++] = all[i];
@@ -338,8 +338,8 @@ static enum gate_status check_far(struct round *r, const struct kg_problem *p,
 {
     struct kg_problem small = guard_far_problem(p);
     bool serves = op_fit(op_of(p), &small) && bench_kernel(&r->bench, &small);
-    r->arm->verification.left_out.not_served += !serves;
-    if (r->job->tier == VERIFY_SMALL || !serves || !r->arm->verification.ok)
+    r->bench.found->left_out.not_served += !serves;
+    if (r->job->tier == VERIFY_SMALL || !serves || !r->bench.found->ok)
         return GATE_OK;
     bench_prepare(&r->bench, &small);
     struct problem_tensor about[PROBLEM_MAX_TENSORS];
@@ -397,8 +397,8 @@ static enum gate_status check_alike(struct round *r, const struct kg_problem *p,
         alike[3 + i] = problem_in_dtype(p, i);
     for (unsigned i = 0; i < n_alike; i++) {
         const struct kg_problem *other = &alike[i];
-        if (!r->arm->verification.ok || !memcmp(p, other, sizeof *p) ||
-            !op_fit(op_of(p), &alike[i]) || !bench_kernel(&r->bench, other))
+        if (!r->bench.found->ok || !memcmp(p, other, sizeof *p) || !op_fit(op_of(p), &alike[i]) ||
+            !bench_kernel(&r->bench, other))
             continue;
         bench_prepare(&r->bench, other);
         TRY(check(r, other, probe_random(other), pinned_layout(TENSOR_DENSE), GUARD_NONE, err));
@@ -458,10 +458,10 @@ static enum gate_status check_large(struct round *r, const struct kg_problem *p,
                                     unsigned n, unsigned *counted, struct gate_error *err)
 {
     const struct kg_kernel *kernel = bench_kernel(&r->bench, p);
-    if (!probe_applies(PROBE_NORMAL, p) || !r->arm->verification.ok)
+    if (!probe_applies(PROBE_NORMAL, p) || !r->bench.found->ok)
         return GATE_OK;
-    r->arm->verification.left_out.not_served += !kernel;
-    r->served_elsewhere |= kernel == r->arm->kernel;
+    r->bench.found->left_out.not_served += !kernel;
+    r->served_elsewhere |= kernel == r->bench.arm->kernel;
     if (kernel)
         bench_prepare(&r->bench, p);
     for (unsigned i = first; i < first + n && kernel; i++) {
@@ -486,7 +486,7 @@ static unsigned choose_one(const struct round *r, const struct kg_problem *p, do
     for (double flops = 1e9; flops <= most; flops *= 4) {
         unsigned n = shapes_of_own_size(p, flops, around);
         for (unsigned i = 0; i < n; i++)
-            if (bench_kernel(&r->bench, &around[i]) == r->arm->kernel) {
+            if (bench_kernel(&r->bench, &around[i]) == r->bench.arm->kernel) {
                 around[0] = around[i];
                 return 1;
             }
@@ -498,7 +498,7 @@ static enum gate_status check_large_ones(struct round *r, const struct kg_proble
                                          struct gate_error *err)
 {
     struct kg_problem around[SHAPES_OWN_SIZE_MAX], giant[SHAPES_GIANT_MAX], wide[SHAPES_WIDE_MAX];
-    struct coverage *coverage = &r->arm->verification.coverage;
+    struct coverage *coverage = &r->bench.found->coverage;
     const bool host =
         device_info(r->bench.device)->kg.kind == KG_DEVICE_HOST || op_of(p)->reference_apart;
     const bool nightly = r->job->tier == VERIFY_NIGHTLY;
@@ -536,7 +536,7 @@ static enum gate_status check_all(struct round *r, const struct kg_problem *p,
     }
     if (r->job->tier != VERIFY_NIGHTLY)
         TRY(check_shapes(r, p, err));
-    if (r->arm->verification.ok)
+    if (r->bench.found->ok)
         TRY(check_large_ones(r, p, err));
     TRY(check_far(r, p, err));
     const struct kg_problem *small = quickest(r, p, 1, 1), *rows = quickest(r, p, 2, 2);
@@ -551,12 +551,12 @@ static enum gate_status check_all(struct round *r, const struct kg_problem *p,
             TRY(check(r, rows, sharpest(rows), pinned_layout(kinds[i]), GUARD_NONE, err));
         TRY(check_alike(r, rows, err));
     }
-    if (!small || !r->arm->verification.ok)
+    if (!small || !r->bench.found->ok)
         return GATE_OK;
     char id[PROBLEM_ID_MAX], said[PROBLEM_ID_MAX + 40];
     problem_id(small, id);
     snprintf(said, sizeof said, "many launches on changing inputs of %s", id);
-    r->job->notice(r->job->context, r->arm, said);
+    r->job->notice(r->job->context, r->bench.arm, said);
     return soak_small(&r->bench, small, &soaks[r->job->tier], r->job->seed, err);
 }
 
@@ -567,11 +567,8 @@ enum gate_status tier_checks(const struct verify_job *job, struct gate_error *er
     struct surroundings before;
     const unsigned more = device_info(d)->kg.kind == KG_DEVICE_HOST ? 0 : STATE_MORE_ON_GPU;
     TRY(surroundings_read(d, &before, err));
-    struct round *r = calloc(1, sizeof *r);
-    if (!r)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    *r = (struct round){
-        .job = job, .bench = {.device = d, .arm = job->arms, .found = v}, .arm = job->arms};
+    struct round *r = xcalloc(1, sizeof *r);
+    *r = (struct round){.job = job, .bench = {.device = d, .arm = job->arms, .found = v}};
     enum gate_status status = check_all(r, &job->c->problem, err);
     v->own_shape_only = !status && v->ok && !r->served_elsewhere;
     if (!status)

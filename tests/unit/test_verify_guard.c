@@ -31,7 +31,7 @@ static struct scene set_up(const struct kg_problem *like)
     const struct kg_problem p = guard_far_problem(like);
     const struct image_layout dense = image_layout_of(TENSOR_DENSE);
     assert_int_equal(device_open("host", &s.d, NULL), GATE_OK);
-    assert_int_equal(image_make(&p, &dense, 0xff, &s.image, NULL), GATE_OK);
+    s.image = image_make(&p, &dense, 0xff);
     s.offered = offer(&s, (struct far_choice){0});
     s.args = image_args(&s.image, s.image.bytes);
     if (s.offered)

@@ -21,9 +21,9 @@ static const char *said_of(int64_t offset, uint64_t given)
     assert_int_equal(device_alloc(d, BYTES, &memory, &err), GATE_OK);
     memset(memory.data, POISON_LARGE, BYTES);
     ((unsigned char *)memory.data)[OPERANDS_RED_ZONE + offset] = 1;
-    assert_int_equal(
-        operands_check_workspace(d, &memory, given, POISON_LARGE, text, sizeof text, &err),
-        GATE_OK);
+    assert_int_equal(operands_check_around(d, (char *)memory.data + OPERANDS_RED_ZONE, given,
+                                           "the workspace", POISON_LARGE, text, sizeof text, &err),
+                     GATE_OK);
     device_free(d, &memory);
     device_close(d);
     return text;
