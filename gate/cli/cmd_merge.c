@@ -16,7 +16,6 @@
 
 #define GPUS_MAX 32
 #define WORDS_MAX 256
-#define PATIENCE_S 86400.0
 
 #define ARGUMENTS struct run_request
 
@@ -136,19 +135,11 @@ static enum gate_status start_part(struct part *p, size_t index, size_t n, const
     return process_start(&p->process, (char *const *)argv, err);
 }
 
-/* Its table is thrown away, and what it said on standard error is said unless another part has. One
- * that measured nothing has left a report that is no run. */
+/* Its table is thrown away, and what it said on standard error is said unless another part has. */
 static enum gate_status end_part(struct part *p, struct buf *said, struct gate_error *err)
 {
     struct document d;
-    RELEASED_BY(buf_release) struct buf line = buf_of(PROCESS_LINE_MAX + 1);
-    while (process_read_line(&p->process, PATIENCE_S, &line) == PROCESS_LINE)
-        buf_clear(&line);
-    int code = process_finish(&p->process, PATIENCE_S);
-    if (document_load(p->report + strlen("json="), &d, NULL))
-        return gate_fail(err, code > 0 ? (enum gate_status)code : GATE_INTERNAL,
-                         "%s ended with %d: %.600s", p->device, code,
-                         process_last_words(&p->process));
+    TRY(run_reports_await(&p->process, p->device, p->report + strlen("json="), &d, err));
     document_release(&d);
     char *rest = NULL, *notice = strtok_r(p->process.complaint, "\n", &rest);
     for (; notice; notice = strtok_r(NULL, "\n", &rest)) {

@@ -158,3 +158,18 @@ enum gate_status run_reports_store(struct store *store, const struct buf *text,
         out->not_stored = err->message;
     return status;
 }
+
+#define PATIENCE_S 86400.0
+
+enum gate_status run_reports_await(struct process *p, const char *what, const char *report,
+                                   struct document *out, struct gate_error *err)
+{
+    RELEASED_BY(buf_release) struct buf line = buf_of(PROCESS_LINE_MAX + 1);
+    while (process_read_line(p, PATIENCE_S, &line) == PROCESS_LINE)
+        buf_clear(&line);
+    int code = process_finish(p, PATIENCE_S);
+    return document_load(report, out, NULL)
+               ? gate_fail(err, code > 0 ? (enum gate_status)code : GATE_INTERNAL,
+                           "%.240s ended with %d: %.600s", what, code, process_last_words(p))
+               : GATE_OK;
+}

@@ -6,6 +6,7 @@
 #ifndef GATE_CLI_RUN_REQUEST_H
 #define GATE_CLI_RUN_REQUEST_H
 
+#include "gate/base/process.h"
 #include "gate/cli/commands.h"
 #include "gate/device/device_lock.h"
 #include "gate/run/run.h"
@@ -151,6 +152,11 @@ enum gate_status run_reports_store(struct store *store, const struct buf *text,
  * statuses. */
 enum gate_status run_reports_finish(const struct run_request *r, struct document *document,
                                     enum gate_status stored, struct gate_error *err);
+
+/* Waits for a run by another process of the gate, and reads its JSON report; one that measured
+ * nothing leaves a report that is no run. The error names it `what`, and has its last words. */
+enum gate_status run_reports_await(struct process *p, const char *what, const char *report,
+                                   struct document *out, struct gate_error *err);
 
 /* ---- work; each returns the exit code ---- */
 

@@ -25,8 +25,8 @@
 #include "gate/cli/config.h"
 #include "gate/library/machine_code.h"
 
-#define TRIES_MAX 3 /* of a run that the machine spoiled */
-#define COMPARE_PATIENCE_S 86400.0
+#define TRIES_MAX 3  /* of a run that the machine spoiled */
+#define WORDS_MAX 40 /* of a comparison */
 #define SHELL_OUTPUT_MAX ((size_t)64 << 20)
 #define SHELL_GRACE_S 10.0
 #define FAULTS_MAX 5 /* proposals in a row that bring nothing: then the race is over */
@@ -134,31 +134,27 @@ static bool find_kept(const struct hunt *h, struct candidate *c)
 }
 
 /* Builds it where it is no file, and copies it into the cache, so that the next build cannot change
- * it. */
-static enum gate_status make(struct hunt *h, struct candidate *c, struct gate_error *err)
-{
-    const struct run_request *r = &h->request->run;
-    char library[PATHS_MAX];
-    if (c->is_file)
-        return artifact_put(c->name, c->sha256, err);
-    if (snprintf(library, sizeof library, "%s%s", r->built ? config_folder() : "",
-                 r->built ? r->built : r->target.library) >= PATHS_MAX)
-        return gate_fail(err, GATE_USAGE, "the path of the library is too long");
-    for (size_t k = 0; k < h->n_parameters; k++)
-        setenv(h->parameters[k].name, h->parameters[k].value[c->choice[k]], 1);
-    unlink(library); /* one of another candidate must not be taken for this one's */
-    RELEASED_BY(buf_release) struct buf line = buf_of(PROCESS_LINE_MAX + 1);
-    enum gate_status status = ask_shell(h, r->build, config_folder(), &line, err);
-    return status ? status : artifact_put(library, c->sha256, err);
-}
-
-/* A candidate that has no library, or another's machine code, has its reason then. */
+ * it. A candidate that has no library, or another's machine code, has its reason then. */
 static enum gate_status prepare(struct hunt *h, struct candidate *c, struct gate_error *err)
 {
+    const struct run_request *r = &h->request->run;
     struct gate_error why = {0};
+    char library[PATHS_MAX];
     c->is_prepared = true;
+    snprintf(library, sizeof library, "%s", c->name);
+    if (!c->is_file && snprintf(library, sizeof library, "%s%s", r->built ? config_folder() : "",
+                                r->built ? r->built : r->target.library) >= PATHS_MAX)
+        return gate_fail(err, GATE_USAGE, "the path of the library is too long");
     if (!find_kept(h, c)) {
-        enum gate_status status = make(h, c, &why);
+        RELEASED_BY(buf_release) struct buf line = buf_of(PROCESS_LINE_MAX + 1);
+        for (size_t k = 0; k < h->n_parameters && !c->is_file; k++)
+            setenv(h->parameters[k].name, h->parameters[k].value[c->choice[k]], 1);
+        if (!c->is_file)
+            unlink(library); /* one of another candidate must not be taken for this one's */
+        enum gate_status status =
+            c->is_file ? GATE_OK : ask_shell(h, r->build, config_folder(), &line, &why);
+        if (!status)
+            status = artifact_put(library, c->sha256, &why);
         if (status && status != GATE_USAGE && status != GATE_IO)
             return gate_fail(err, status, "%s", why.message);
         if (status) {
@@ -181,54 +177,50 @@ static enum gate_status prepare(struct hunt *h, struct candidate *c, struct gate
 
 /* ---- a run ---- */
 
+/* Options of this call that the comparison gets too. */
+static bool is_own(const struct option_def *o)
+{
+    static const char *const passed[] = {"suite",  "threshold", "timeout", "budget",
+                                         "worker", "pause",     "wait"};
+    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
+        if (!strcmp(passed[i], o->name))
+            return false;
+    return true;
+}
+
 /* By a `gate compare` of its own. GATE_ENVIRONMENT and others: no run came about, as on a busy
  * device. */
 static enum gate_status compare(const struct hunt *h, const char *library, struct document *out,
                                 struct gate_error *err)
 {
-    const struct run_request *r = &h->request->run;
-    char gate[PATHS_MAX];
+    char gate[PATHS_MAX], report[PATHS_MAX + 8], names[OPTIONS_MAX][OPTION_WORD_MAX];
     struct process p = {0};
     TRY(paths_beside("gate", gate, err));
     if (unlink(h->report) && errno != ENOENT)
         return gate_fail(err, GATE_IO, "cannot remove '%s': %s", h->report, strerror(errno));
-    char *const options[] = {
-        xasprintf("--filter=%s", h->request->case_id),
-        xasprintf("--report=json=%s", h->report),
-        xasprintf("--threshold=%.6g%%", 100 * r->policy.threshold),
-        xasprintf("--timeout=%.6g", r->target.timeout_s),
-        xasprintf("--budget=%.6g", r->policy.budget_ms),
-        xasprintf("--pause=%.6g", r->policy.pause_s),
-        xasprintf("--wait=%.6g", r->wait_s),
-        xasprintf("--device=%s", r->target.device),
-        /* What is not given is left to `gate compare`. */
-        r->suite ? xasprintf("--suite=%s", r->suite) : NULL,
-        r->target.worker ? xasprintf("--worker=%s", r->target.worker) : NULL,
-    };
-    const size_t n_options = sizeof options / sizeof *options;
-    const char *argv[32] = {gate,          "compare", library, h->against.path, "--no-ceilings",
-                            "--no-vendors"};
-    for (size_t i = 0, n = 6; i < n_options; i++)
-        if (options[i])
-            argv[n++] = options[i];
-    enum gate_status status = process_start(&p, (char *const *)argv, err);
-    for (size_t i = 0; i < n_options; i++)
-        free(options[i]);
-    if (status)
-        return status;
-    RELEASED_BY(buf_release) struct buf line = buf_of(PROCESS_LINE_MAX + 1);
-    while (process_read_line(&p, COMPARE_PATIENCE_S, &line) == PROCESS_LINE)
-        buf_clear(&line);
-    int code = process_finish(&p, COMPARE_PATIENCE_S);
-    /* One that measured nothing leaves a report that is no run. */
-    if (!document_load(h->report, out, NULL)) {
-        if (out->n_cases == 1)
-            return GATE_OK;
-        document_release(out);
-    }
-    return gate_fail(err, code > 0 ? (enum gate_status)code : GATE_INTERNAL,
-                     "the measurement of %.200s ended with %d: %.500s", library, code,
-                     process_last_words(&p));
+    snprintf(report, sizeof report, "json=%s", h->report);
+    const char *argv[WORDS_MAX] = {gate,
+                                   "compare",
+                                   library,
+                                   h->against.path,
+                                   "--no-ceilings",
+                                   "--filter",
+                                   h->request->case_id,
+                                   "--device",
+                                   h->request->run.target.device,
+                                   "--report",
+                                   report,
+                                   "--no-vendors"};
+    options_repeat(h->given, is_own, names, argv + 12, WORDS_MAX - 13);
+    RELEASED_BY(free_at) char *what = xasprintf("the measurement of %.200s", library);
+    TRY(process_start(&p, (char *const *)argv, err));
+    TRY(run_reports_await(&p, what, h->report, out, err));
+    if (out->n_cases == 1)
+        return GATE_OK;
+    gate_fail(err, out->exit_code ? (enum gate_status)out->exit_code : GATE_USAGE,
+              "%s has %zu cases of '%s', not 1", what, out->n_cases, h->request->case_id);
+    document_release(out);
+    return err->status;
 }
 
 /* The runs of a candidate are kept by this: a file that has changed is another candidate. */
@@ -365,15 +357,13 @@ static enum gate_status next_line(struct hunt *h, struct buf *line, struct gate_
         buf_puts(line, json_string(known, "proposal", ""));
         return GATE_OK;
     }
-    cJSON *seen = hunt_describe(h);
     RELEASED_BY(buf_release) struct buf text = buf_of(SEEN_MAX);
+    cJSON *seen = hunt_describe(h);
     json_write(seen, true, &text);
     cJSON_Delete(seen);
-    enum gate_status status =
-        text.failed ? gate_fail(err, GATE_INTERNAL, "the results so far are too large")
-                    : file_write_atomic(h->seen, text.data, text.len, err);
-    if (status)
-        return status;
+    if (text.failed)
+        return gate_fail(err, GATE_INTERNAL, "the results so far are too large");
+    TRY(file_write_atomic(h->seen, text.data, text.len, err));
     setenv(SEARCH_SEEN, h->seen, 1);
     TRY(ask_shell(h, h->request->propose, "", line, err));
     if (line->len)
@@ -414,33 +404,29 @@ static bool read_proposal(struct hunt *h, const struct buf *line, struct gate_er
 
 static enum gate_status race_proposals(struct hunt *h, struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
-    int faults = 0;
     RELEASED_BY(buf_release) struct buf line = buf_of(PROCESS_LINE_MAX + 1);
-    while (!status && faults < FAULTS_MAX && h->race.n < CANDIDATES_MAX && goes_on(h)) {
+    int faults = 0;
+    while (faults < FAULTS_MAX && h->race.n < CANDIDATES_MAX && goes_on(h)) {
         struct gate_error why = {0};
         buf_clear(&line);
-        status = next_line(h, &line, &why);
+        enum gate_status status = next_line(h, &line, &why);
+        if (status && status != GATE_USAGE)
+            return gate_fail(err, status, "%s", why.message);
         if (!status && !line.len)
-            break;
-        if (status == GATE_USAGE || (!status && !read_proposal(h, &line, &why))) {
+            return GATE_OK;
+        if (status || !read_proposal(h, &line, &why)) {
             command_note(&command_search, "ignored a proposal: %s", why.message);
-            status = GATE_OK;
             faults++;
             continue;
         }
-        if (status) {
-            gate_fail(err, status, "%s", why.message);
-            break;
-        }
         size_t i = h->race.n++;
-        status = race_look(&h->race, i, err);
+        TRY(race_look(&h->race, i, err));
         faults = h->race.racers[i].n ? 0 : faults + 1;
     }
     if (faults == FAULTS_MAX)
         command_note(&command_search, "%d proposals in a row were unusable: the race ends",
                      FAULTS_MAX);
-    return status;
+    return GATE_OK;
 }
 
 /* ---- candidates that are known before ---- */
@@ -474,27 +460,25 @@ static enum gate_status list_folder(struct hunt *h, struct gate_error *err)
     struct dirent **entries;
     const char *folder = h->request->from;
     int n = scandir(folder, &entries, is_library, alphasort);
-    enum gate_status status = GATE_OK;
     if (n < 0)
-        status =
-            gate_fail(err, GATE_IO, "cannot read the folder '%.300s': %s", folder, strerror(errno));
-    else if (n == 0)
-        status =
-            gate_fail(err, GATE_USAGE, "the folder '%.300s' contains no *.so and no *.kgb", folder);
-    else if (n > CANDIDATES_MAX)
-        status = gate_fail(err, GATE_USAGE, "'%.300s' has %d libraries, more than the limit of %d",
-                           folder, n, CANDIDATES_MAX);
+        return gate_fail(err, GATE_IO, "cannot read the folder '%.300s': %s", folder,
+                         strerror(errno));
     for (int i = 0; i < n; i++) {
-        if (!status) {
+        if (i < CANDIDATES_MAX) {
             struct candidate *c = &h->candidates[h->race.n++];
             c->is_file = true;
             snprintf(c->name, sizeof c->name, "%.3000s/%s", folder, entries[i]->d_name);
         }
         free(entries[i]);
     }
-    if (n >= 0)
-        free(entries);
-    return status;
+    free(entries);
+    if (n == 0)
+        return gate_fail(err, GATE_USAGE, "the folder '%.300s' contains no *.so and no *.kgb",
+                         folder);
+    return n <= CANDIDATES_MAX
+               ? GATE_OK
+               : gate_fail(err, GATE_USAGE, "'%.300s' has %d libraries, more than the limit of %d",
+                           folder, n, CANDIDATES_MAX);
 }
 
 static enum gate_status race_known(struct hunt *h, uint64_t seed, struct gate_error *err)
@@ -514,11 +498,18 @@ static enum gate_status race_known(struct hunt *h, uint64_t seed, struct gate_er
 
 /* ---- the search ---- */
 
-/* Tells the race, which is over, what was confirmed before and after its last run. */
-static void recall_confirmations(struct hunt *h)
+enum gate_status hunt_race(struct hunt *h, uint64_t seed, struct race_end *out,
+                           struct gate_error *err)
 {
     struct race *r = &h->race;
     const cJSON *line;
+    *r = (struct race){.rules = {h->request->gain, h->request->risk},
+                       .racers = xcalloc(CANDIDATES_MAX, sizeof *r->racers),
+                       .measure = measure,
+                       .goes_on = goes_on,
+                       .context = h};
+    TRY(h->request->propose ? race_proposals(h, err) : race_known(h, seed, err));
+    /* The race is over; now it is told what was confirmed before and after its last run. */
     cJSON_ArrayForEach (line, h->found) {
         const char *name = json_string(line, "name", "");
         size_t number = (size_t)fmax(0, (double)json_integer(line, "confirmation", 0));
@@ -530,17 +521,5 @@ static void recall_confirmations(struct hunt *h)
             if (!strcmp(key_of(&h->candidates[i]), name))
                 r->racers[i].confirmation = number;
     }
-}
-
-enum gate_status hunt_race(struct hunt *h, uint64_t seed, struct race_end *out,
-                           struct gate_error *err)
-{
-    h->race = (struct race){.rules = {h->request->gain, h->request->risk},
-                            .racers = xcalloc(CANDIDATES_MAX, sizeof *h->race.racers),
-                            .measure = measure,
-                            .goes_on = goes_on,
-                            .context = h};
-    TRY(h->request->propose ? race_proposals(h, err) : race_known(h, seed, err));
-    recall_confirmations(h);
-    return race_confirm(&h->race, out, err);
+    return race_confirm(r, out, err);
 }

@@ -40,6 +40,7 @@ struct candidate {
 
 struct hunt {
     const struct search_request *request;
+    const struct options_seen *given; /* of its call */
     struct parameter parameters[PARAMETERS_MAX];
     size_t n_parameters;
     struct revision against;

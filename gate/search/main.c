@@ -76,59 +76,52 @@ static enum gate_status open_journal(struct hunt *h, struct gate_error *err)
     if (h->request->restart && ftruncate(h->journal, 0))
         return gate_fail(err, GATE_IO, "cannot empty '%s': %s", h->journal_path, strerror(errno));
     RELEASED_BY(buf_release) struct buf text = buf_of(JOURNAL_MAX);
-    enum gate_status status = file_read_fd(h->journal, h->journal_path, &text, err);
-    while (!status && whole < text.len &&
-           (end = memchr(text.data + whole, '\n', text.len - whole))) {
+    TRY(file_read_fd(h->journal, h->journal_path, &text, err));
+    while ((end = memchr(text.data + whole, '\n', text.len - whole))) {
         cJSON *o = NULL;
-        status = json_parse(h->journal_path, text.data + whole, (size_t)(end - text.data) - whole,
-                            GATE_IO, &o, err);
+        TRY(json_parse(h->journal_path, text.data + whole, (size_t)(end - text.data) - whole,
+                       GATE_IO, &o, err));
         cJSON_AddItemToArray(h->found, o);
         whole = (size_t)(end - text.data) + 1;
     }
-    if (!status && ftruncate(h->journal, (off_t)whole))
-        status =
-            gate_fail(err, GATE_IO, "cannot shorten '%s': %s", h->journal_path, strerror(errno));
-    return status;
+    return ftruncate(h->journal, (off_t)whole) ? gate_fail(err, GATE_IO, "cannot shorten '%s': %s",
+                                                           h->journal_path, strerror(errno))
+                                               : GATE_OK;
 }
 
 /* ---- what was seen ---- */
 
-static void put_candidate(const struct hunt *h, size_t i, cJSON *to)
-{
-    const struct candidate *c = &h->candidates[i];
-    const struct racer *racer = &h->race.racers[i];
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddItemToArray(to, o);
-    cJSON_AddStringToObject(o, c->is_file ? "library" : "name", c->name);
-    if (!c->is_file) {
-        cJSON *values = cJSON_AddObjectToObject(o, "parameters");
-        for (size_t k = 0; k < h->n_parameters; k++)
-            cJSON_AddStringToObject(values, h->parameters[k].name,
-                                    h->parameters[k].value[c->choice[k]]);
-    }
-    cJSON_AddStringToObject(o, "state", racer->runs ? hunt_states[racer->state] : "not measured");
-    cJSON_AddNumberToObject(o, "processes", (double)racer->n);
-    if (racer->n)
-        cJSON_AddNumberToObject(o, "ratio", exp(racer->median));
-    cJSON_AddStringToObject(o, "reason", racer->why ? racer->why : c->reason);
-}
-
 cJSON *hunt_describe(const struct hunt *h)
 {
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "case", h->request->case_id);
-    cJSON_AddNumberToObject(o, "gain", h->request->gain);
-    cJSON *family = cJSON_AddObjectToObject(o, "parameters");
+    cJSON *top = cJSON_CreateObject();
+    cJSON_AddStringToObject(top, "case", h->request->case_id);
+    cJSON_AddNumberToObject(top, "gain", h->request->gain);
+    cJSON *family = cJSON_AddObjectToObject(top, "parameters");
     for (size_t k = 0; k < h->n_parameters; k++) {
         const struct parameter *p = &h->parameters[k];
         cJSON *values = cJSON_AddArrayToObject(family, p->name);
         for (size_t i = 0; i < p->n; i++)
             cJSON_AddItemToArray(values, cJSON_CreateString(p->value[i]));
     }
-    cJSON *list = cJSON_AddArrayToObject(o, "candidates");
-    for (size_t i = 0; i < h->race.n; i++)
-        put_candidate(h, i, list);
-    return o;
+    cJSON *list = cJSON_AddArrayToObject(top, "candidates");
+    for (size_t i = 0; i < h->race.n; i++) {
+        const struct candidate *c = &h->candidates[i];
+        const struct racer *racer = &h->race.racers[i];
+        cJSON *o = cJSON_CreateObject();
+        cJSON_AddItemToArray(list, o);
+        cJSON_AddStringToObject(o, c->is_file ? "library" : "name", c->name);
+        cJSON *values = c->is_file ? NULL : cJSON_AddObjectToObject(o, "parameters");
+        for (size_t k = 0; k < h->n_parameters && values; k++)
+            cJSON_AddStringToObject(values, h->parameters[k].name,
+                                    h->parameters[k].value[c->choice[k]]);
+        cJSON_AddStringToObject(o, "state",
+                                racer->runs ? hunt_states[racer->state] : "not measured");
+        cJSON_AddNumberToObject(o, "processes", (double)racer->n);
+        if (racer->n)
+            cJSON_AddNumberToObject(o, "ratio", exp(racer->median));
+        cJSON_AddStringToObject(o, "reason", racer->why ? racer->why : c->reason);
+    }
+    return top;
 }
 
 static void print_json(const struct hunt *h, const struct race_end *end)
@@ -196,35 +189,26 @@ static void print_text(const struct hunt *h, const struct race_end *end)
 #define DIGITS "0123456789"
 #define VALUE CAPITALS DIGITS "abcdefghijklmnopqrstuvwxyz.+-_"
 
-static bool add_value(struct parameter *p, const char *text, size_t n)
-{
-    if (!n || n > PARAMETER_CHARACTERS_MAX || strspn(text, VALUE) < n ||
-        p->n == PARAMETER_VALUES_MAX)
-        return false;
-    snprintf(p->value[p->n++], sizeof p->value[0], "%.*s", (int)n, text);
-    return true;
-}
-
 /* "2..6" or "32,64,128" */
 static bool add_values(struct parameter *p, const char *text)
 {
     long from, to;
     int used = 0;
-    char value[24];
+    RELEASED_BY(buf_release) struct buf range = buf_of(16 * PARAMETER_VALUES_MAX);
     if (strstr(text, "..")) {
         if (sscanf(text, "%6ld..%6ld%n", &from, &to, &used) != 2 || text[used] || from > to)
             return false;
-        for (; from <= to; from++)
-            if (!add_value(p, value, (size_t)snprintf(value, sizeof value, "%ld", from)))
-                return false;
-        return true;
+        for (; from <= to && !range.failed; from++)
+            buf_printf(&range, "%s%ld", range.len ? "," : "", from);
+        text = range.data;
     }
-    for (;; text++) {
-        size_t n = strcspn(text, ",");
-        if (!add_value(p, text, n))
+    for (size_t n;; text += n + 1) {
+        n = strcspn(text, ",");
+        if (!n || n > PARAMETER_CHARACTERS_MAX || strspn(text, VALUE) < n ||
+            p->n == PARAMETER_VALUES_MAX)
             return false;
-        text += n;
-        if (!*text)
+        snprintf(p->value[p->n++], sizeof p->value[0], "%.*s", (int)n, text);
+        if (!text[n])
             return true;
     }
 }
@@ -288,23 +272,38 @@ static enum gate_status open_hunt(struct hunt *h, uint64_t *seed, struct gate_er
     if (machine_code_of_file(h->against.path, h->against_code, NULL))
         snprintf(h->against_code, sizeof h->against_code, "%s", sha256);
     TRY(artifact_cache_folder("search", folder, err));
-    if (strlen(folder) + 32 >= PATHS_MAX)
-        return gate_fail(err, GATE_ENVIRONMENT, "the path of the artifact cache is too long");
-    char *aim = describe_aim(h);
+    RELEASED_BY(free_at) char *aim = describe_aim(h);
     *seed = seed_of_text(0, aim);
-    snprintf(h->journal_path, sizeof h->journal_path, "%.4000s/%016" PRIx64 ".ndjson", folder,
-             *seed);
-    snprintf(h->seen, sizeof h->seen, "%.4000s/%016" PRIx64 ".seen", folder, *seed);
-    snprintf(h->report, sizeof h->report, "%.4000s/%016" PRIx64 ".json", folder, *seed);
-    free(aim);
+    TRY(paths_set(&artifact_cache, h->journal_path, err, "%s/%016" PRIx64 ".ndjson", folder,
+                  *seed));
+    snprintf(h->seen, sizeof h->seen, "%.*s.seen", (int)strlen(h->journal_path) - 7,
+             h->journal_path);
+    snprintf(h->report, sizeof h->report, "%.*s.json", (int)strlen(h->journal_path) - 7,
+             h->journal_path);
     return open_journal(h, err);
 }
 
-static int check(const struct search_request *r, const struct options_seen *seen)
+static void close_hunt(const struct hunt *h)
 {
+    if (h->journal >= 0)
+        close(h->journal);
+    cJSON_Delete(h->found);
+    free(h->candidates);
+    free(h->race.racers);
+}
+
+static int search(struct command_call *call, struct gate_error *err)
+{
+    struct search_request *r = call->arguments;
+    RELEASED_BY(close_hunt)
+    struct hunt h = {
+        .request = r, .given = &call->seen, .journal = -1, .found = cJSON_CreateArray()};
+    struct race_end end = {0};
+    struct target target = {0};
+    uint64_t seed = 0;
     if (!r->case_id)
         return command_usage(&command_search, "--case ID is needed");
-    if (r->run.filter || options_given(seen, "seed"))
+    if (r->run.filter || options_given(&call->seen, "seed"))
         return command_usage(&command_search, "a search takes neither --filter nor --seed");
     if (!!r->from + !!r->propose + (r->parameters.n && !r->propose) != 1)
         return command_usage(&command_search,
@@ -317,19 +316,6 @@ static int check(const struct search_request *r, const struct options_seen *seen
         return command_usage(&command_search,
                              "--gain must be at most 100 %%, --risk at most 50 %%, and both above "
                              "0");
-    return GATE_OK;
-}
-
-static int search(struct command_call *call, struct gate_error *err)
-{
-    struct search_request *r = call->arguments;
-    struct hunt h = {.request = r, .journal = -1, .found = cJSON_CreateArray()};
-    struct race_end end = {0};
-    struct target target = {0};
-    uint64_t seed = 0;
-    int code = check(r, &call->seen);
-    if (code)
-        return code;
     TRY(target_resolve(&r->run.target, false, &target, err));
     for (size_t i = 0; i < r->parameters.n; i++)
         TRY(add_parameter(&h, r->parameters.text[i], err));
@@ -337,20 +323,13 @@ static int search(struct command_call *call, struct gate_error *err)
     r->against = r->against ? r->against : target.library;
     h.candidates = xcalloc(CANDIDATES_MAX, sizeof *h.candidates);
     h.deadline = r->max_time_s > 0 ? clock_s() + r->max_time_s : INFINITY;
-    enum gate_status status = open_hunt(&h, &seed, err);
-    if (!status)
-        status = hunt_race(&h, seed, &end, err);
-    if (!status && h.n_earlier)
+    TRY(open_hunt(&h, &seed, err));
+    TRY(hunt_race(&h, seed, &end, err));
+    if (h.n_earlier)
         command_note(&command_search, "%zu runs are from an earlier call; --restart forgets them",
                      h.n_earlier);
-    if (!status)
-        (r->run.json ? print_json : print_text)(&h, &end);
-    if (h.journal >= 0)
-        close(h.journal);
-    cJSON_Delete(h.found);
-    free(h.candidates);
-    free(h.race.racers);
-    return status || end.won ? status : GATE_NO_VERDICT;
+    (r->run.json ? print_json : print_text)(&h, &end);
+    return end.won ? GATE_OK : GATE_NO_VERDICT;
 }
 
 int main(int argc, char **argv)

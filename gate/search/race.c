@@ -117,24 +117,6 @@ enum gate_status race_halve(struct race *r, const size_t *order, struct gate_err
 
 /* ---- the confirmation ---- */
 
-/* The fastest of those that are in, gained what is asked for and may be confirmed; false: none. */
-static bool find_best(const struct race *r, size_t *best)
-{
-    double least = -log1p(r->rules.gain);
-    bool found = false;
-    for (size_t i = 0; i < r->n; i++) {
-        const struct racer *racer = &r->racers[i];
-        if (racer->state != RACER_IN || !racer->n || racer->median >= least)
-            continue;
-        if (!racer->confirmation && r->n_since >= RACE_CONFIRMATIONS)
-            continue;
-        least = racer->median;
-        *best = i;
-        found = true;
-    }
-    return found;
-}
-
 static enum gate_status confirm(struct race *r, size_t i, struct race_end *out,
                                 struct gate_error *err)
 {
@@ -183,16 +165,28 @@ static enum gate_status confirm(struct race *r, size_t i, struct race_end *out,
 
 enum gate_status race_confirm(struct race *r, struct race_end *out, struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
-    size_t best;
     *out = (struct race_end){.won = false};
-    while (!status && !out->won && find_best(r, &best)) {
+    while (!out->won) {
+        /* The fastest of those that are in, gained what is asked for and may be confirmed. */
+        double least = -log1p(r->rules.gain);
+        size_t best = r->n;
+        for (size_t i = 0; i < r->n; i++) {
+            const struct racer *racer = &r->racers[i];
+            if (racer->state != RACER_IN || !racer->n || racer->median >= least)
+                continue;
+            if (!racer->confirmation && r->n_since >= RACE_CONFIRMATIONS)
+                continue;
+            least = racer->median;
+            best = i;
+        }
+        if (best == r->n)
+            break;
         if (!r->racers[best].confirmation) {
             r->racers[best].confirmation = ++r->confirmed;
             r->n_since++;
         }
-        status = confirm(r, best, out, err);
+        TRY(confirm(r, best, out, err));
     }
     out->confirmations = r->confirmed;
-    return status;
+    return GATE_OK;
 }
