@@ -57,7 +57,7 @@ ROWS = (
     (FEATURE, "manual page and completion", r"gate/cli/program"),
     (FEATURE, "push", r"gate/tracker/|gate/remote/|gate/cli/cmd_push"),
     (FEATURE, "ratchet", r"gate/\w+/\w*ratchet"),
-    (FEATURE, "rebuild and against a commit", r"gate/baseline/(rebuild|origin|revision)"),
+    (FEATURE, "rebuild and against a commit", r"gate/baseline/(origin|revision)"),
     (FEATURE, "search", r"gate/search/|gate/cli/(cmd_)?search"),
     (FEATURE, "shards and merge", r"gate/\w+/(cmd_merge|\w*shard|merge)"),
     (FEATURE, "wrapper", r"gate/\w+/\w*(sanitize|wrapper)"),

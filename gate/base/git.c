@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/process.h"
 
 #define GIT_TIMEOUT_S 20.0
@@ -12,17 +13,20 @@ static void ask(git_line_fn fn, void *context, va_list words)
 {
     char *argv[GIT_WORDS_MAX + 1] = {(char *)"git"};
     struct process p = {0};
-    struct buf line;
+    RELEASED_BY(buf_release) struct buf line = buf_of(PROCESS_LINE_MAX + 1);
     for (size_t i = 1; i < GIT_WORDS_MAX && (argv[i] = va_arg(words, char *)); i++)
         continue;
     if (process_start(&p, argv, NULL))
         return;
-    buf_init(&line, 65536);
-    while (process_read_line(&p, GIT_TIMEOUT_S, &line) == PROCESS_LINE &&
-           fn(context, line.len ? line.data : ""))
+    enum process_event event = PROCESS_LINE;
+    bool more = true;
+    while (more && (event = process_read_line(&p, GIT_TIMEOUT_S, &line)) == PROCESS_LINE) {
+        more = fn(context, line.data);
         buf_clear(&line);
+    }
+    if (event == PROCESS_END && p.input.len) /* a last line without an end */
+        fn(context, p.input.data);
     process_finish(&p, GIT_TIMEOUT_S);
-    buf_release(&line);
 }
 
 void git_lines(git_line_fn fn, void *context, ...)

@@ -21,32 +21,26 @@ static void set_author(const char *name, struct origin *o)
         memcpy(o->author, name, len + 1);
 }
 
-struct commit_lines {
-    char text[4][512]; /* hash, parents, subject, author */
-    size_t n;
-};
-
-static bool take_line(void *context, const char *line)
-{
-    struct commit_lines *l = context;
-    snprintf(l->text[l->n], sizeof l->text[0], "%s", line);
-    return ++l->n < 4;
-}
-
 /* A commit's parent, subject and author; false when git does not know it here. */
 static bool read_commit(const char *revision, struct origin *o)
 {
-    struct commit_lines l = {.n = 0};
+    char line[4096] = "", *at = line, *part[4];
     o->commit[0] = o->parent[0] = o->subject[0] = o->author[0] = '\0';
-    git_lines(take_line, &l, "log", "-1", "--format=%H%n%P%n%s%n%aN", revision, NULL);
-    if (!hex_is(l.text[0], 40))
+    git_line(line, sizeof line, "log", "-1", "--format=%H%x09%P%x09%aN%x09%s", revision, NULL);
+    for (size_t i = 0; i < 4; i++) {
+        part[i] = at;
+        at += strcspn(at, i < 3 ? "\t" : "");
+        if (*at)
+            *at++ = '\0';
+    }
+    if (!hex_is(part[0], 40))
         return false;
-    memcpy(o->commit, l.text[0], sizeof o->commit);
-    l.text[1][strcspn(l.text[1], " ")] = '\0';
-    if (hex_is(l.text[1], 40))
-        memcpy(o->parent, l.text[1], sizeof o->parent);
-    snprintf(o->subject, sizeof o->subject, "%.*s", (int)sizeof o->subject - 1, l.text[2]);
-    set_author(l.text[3], o);
+    memcpy(o->commit, part[0], sizeof o->commit);
+    part[1][strcspn(part[1], " ")] = '\0';
+    if (hex_is(part[1], 40))
+        memcpy(o->parent, part[1], sizeof o->parent);
+    set_author(part[2], o);
+    snprintf(o->subject, sizeof o->subject, "%.*s", (int)sizeof o->subject - 1, part[3]);
     return true;
 }
 
@@ -154,24 +148,10 @@ bool origin_ignores(const char *path)
     return git_line(line, sizeof line, "check-ignore", "--", path, NULL);
 }
 
-static void make_uuid(char uuid[37])
-{
-    unsigned char b[16];
-    /* 16 bytes come whole, and never fail once the system has booted. */
-    while (getrandom(b, sizeof b, 0) != (ssize_t)sizeof b)
-        continue;
-    b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
-    b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-    char *at = uuid;
-    for (size_t i = 0; i < sizeof b; i++) {
-        bool dash = i == 4 || i == 6 || i == 8 || i == 10;
-        at += snprintf(at, 4, "%s%02x", dash ? "-" : "", b[i]);
-    }
-}
-
 void origin_read(const struct origin_choice *choice, struct origin *out)
 {
     struct ci_job job;
+    unsigned char b[16];
     *out = (struct origin){0};
     ci_read(&job);
     if (choice->elsewhere) {
@@ -200,7 +180,14 @@ void origin_read(const struct origin_choice *choice, struct origin *out)
             snprintf(texts[i].to, texts[i].size, "%s", texts[i].chosen);
     read_history(out);
     read_who(out);
-    make_uuid(out->uuid);
+    /* 16 bytes come whole, and never fail once the system has booted. */
+    while (getrandom(b, sizeof b, 0) != (ssize_t)sizeof b)
+        continue;
+    b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
+    b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
+    char *at = out->uuid;
+    for (size_t i = 0; i < sizeof b; i++)
+        at += snprintf(at, 4, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", b[i]);
 }
 
 static const char *text_or_null(const char *text)

@@ -56,7 +56,7 @@ enum gate_status revision_resolve_baseline(const struct baseline_entry *entry,
                                            const struct rebuild_recipe *recipe,
                                            struct revision *out, struct gate_error *err);
 
-/* ---- rebuild.c ---- */
+/* ---- the build of a commit ---- */
 
 #define REBUILD_TIMEOUT_S 900 /* unless $GATE_BUILD_TIMEOUT, in whole seconds, says otherwise */
 

@@ -46,16 +46,6 @@ static void take_branch(const char *text, char *out, size_t size)
         memcpy(out, text, strlen(text) + 1);
 }
 
-/* A name, or "NAME <MAIL>". */
-static void take_author(const char *text, char *out, size_t size)
-{
-    size_t n = text ? strcspn(text, "<") : 0;
-    while (n > 0 && text[n - 1] == ' ')
-        n--;
-    if (n > 0 && n < size)
-        memcpy(out, text, n); /* what is behind it is 0 */
-}
-
 /* A number, or an address that ends with it. */
 static void take_change(const char *text, char *out, size_t size)
 {
@@ -245,7 +235,12 @@ void ci_read(struct ci_job *out)
     const char *job = variable(v->job);
     take_commit(variable(v->checkout), out->checkout);
     take_commit(variable(v->head), out->head);
-    take_author(variable(v->author), out->author, sizeof out->author);
+    const char *author = variable(v->author); /* a name, or "NAME <MAIL>" */
+    size_t n = author ? strcspn(author, "<") : 0;
+    while (n > 0 && author[n - 1] == ' ')
+        n--;
+    if (n < sizeof out->author)
+        snprintf(out->author, sizeof out->author, "%.*s", (int)n, author ? author : "");
     if (!variable(v->tag)) /* several systems call a tag a branch */
         take_branch(first_of(v->branch), out->branch, sizeof out->branch);
     take_branch(variable(v->base), out->base, sizeof out->base);

@@ -245,27 +245,13 @@ static const struct field accepted_fields[] = {
 static const struct shape accepted_shape = SHAPE_OF(accepted);
 #undef OF
 
-/* The numbers of the run. What the baselines held before was measured on another day: the two p50s
- * beside each other would contradict the pairs of the run. */
-static void put_text(const struct accepted *a, const char *path, struct buf *out)
-{
-    char p50[UNITS_MAX], change[UNITS_MAX];
-    term_puts(a->entry.case_id, out);
-    buf_printf(out, " on %s: %s, run %.8s", a->entry.device_model,
-               units_duration(a->entry.p50_ns, p50), a->entry.run_uuid);
-    if (a->ratio > 0)
-        buf_printf(out, " (%s beside its baseline)", units_change(a->ratio, change));
-    buf_puts(out, ", in ");
-    term_puts(path, out);
-    buf_putc(out, '\n');
-}
-
 /* All are of one run, and so of one library. A pattern's answer is a list, of one as well. */
 static enum gate_status print(const struct baseline_request *r, const char *path,
                               const struct accepted *accepted, size_t n, struct gate_error *err)
 {
     static const struct list_kind kind = {.shape = &accepted_shape};
     const struct baseline_entry *first = &accepted->entry;
+    char p50[UNITS_MAX], change[UNITS_MAX];
     RELEASED_BY(list_release) struct list l;
     list_open(&l, &kind, r->json);
     if (r->json && is_pattern(r)) {
@@ -277,8 +263,18 @@ static enum gate_status print(const struct baseline_request *r, const char *path
         fields_write_spaced(&accepted_shape, accepted, &l.text);
         buf_putc(&l.text, '\n');
     } else {
-        for (size_t i = 0; i < n; i++)
-            put_text(&accepted[i], path, &l.text);
+        /* The numbers of the run. What the baselines held before was measured on another day: the
+         * two p50s beside each other would contradict the pairs of the run. */
+        for (const struct accepted *a = accepted; a < accepted + n; a++) {
+            term_puts(a->entry.case_id, &l.text);
+            buf_printf(&l.text, " on %s: %s, run %.8s", a->entry.device_model,
+                       units_duration(a->entry.p50_ns, p50), a->entry.run_uuid);
+            if (a->ratio > 0)
+                buf_printf(&l.text, " (%s beside its baseline)", units_change(a->ratio, change));
+            buf_puts(&l.text, ", in ");
+            term_puts(path, &l.text);
+            buf_putc(&l.text, '\n');
+        }
         if (!accepted->is_at_hand)
             buf_printf(&l.text,
                        "the library %.16s... is not in the cache of this machine: a run takes it "

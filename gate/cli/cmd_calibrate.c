@@ -218,21 +218,17 @@ static bool has_figures(const struct calibrated_case *c)
     return c->n >= DECIDE_FIRST_LOOK && c->lacks != VERDICT_WRONG;
 }
 
-/* Standard deviation of d within the roles, which a whole sequence takes the difference out of. */
-static double deviation(const double *d, size_t n)
-{
-    const size_t of_role[2] = {(n + 1) / 2, n / 2};
-    double mean[2] = {0}, squares = 0;
-    for (size_t i = 0; i < n; i++)
-        mean[i % 2] += d[i] / (double)of_role[i % 2];
-    for (size_t i = 0; i < n; i++)
-        squares += (d[i] - mean[i % 2]) * (d[i] - mean[i % 2]);
-    return n > 2 ? sqrt(squares / (double)(n - 2)) : 0;
-}
-
 static void add_figures(struct calibrated_case *c, struct document_calibrated *out)
 {
-    double mde = decide_mde_of(deviation(c->d[0], c->n), DECIDE_LAST_LOOK);
+    const double *d = c->d[0], n = (double)c->n;
+    const double of_role[2] = {(double)((c->n + 1) / 2), (double)(c->n / 2)};
+    double mean[2] = {0}, squares = 0;
+    for (size_t i = 0; i < c->n; i++)
+        mean[i % 2] += d[i] / of_role[i % 2];
+    for (size_t i = 0; i < c->n; i++)
+        squares += (d[i] - mean[i % 2]) * (d[i] - mean[i % 2]);
+    /* By d's deviation within the roles, which a whole sequence takes the difference out of. */
+    double mde = decide_mde_of(n > 2 ? sqrt(squares / (n - 2)) : 0, DECIDE_LAST_LOOK);
     *out = (struct document_calibrated){
         .id = c->id,
         .mde = mde > 0 ? mde : NAN,

@@ -99,19 +99,6 @@ static enum gate_status open_library(const struct diff_request *r, const char *w
 
 /* ---- which cases a change can touch ---- */
 
-static bool is_touched(const struct diff *d, const struct document_timing *timing)
-{
-    for (size_t k = 0; k < timing->n_kernels; k++)
-        for (size_t i = 0; i < d->n; i++) {
-            const struct machine_kernel *new = d->rows[i].new.kernel, *old = d->rows[i].old.kernel;
-            const char *name = timing->kernels[k].name;
-            if (d->rows[i].change != DIFF_SAME &&
-                ((new && !strcmp(new->name, name)) || (old && !strcmp(old->name, name))))
-                return true;
-        }
-    return false;
-}
-
 static enum gate_status write_cases(const struct diff_request *r, const struct diff *d,
                                     struct buf *out, struct gate_error *err)
 {
@@ -122,8 +109,15 @@ static enum gate_status write_cases(const struct diff_request *r, const struct d
                     "Cases that launch a changed kernel:\n");
     for (size_t i = 0; i < run.n_cases; i++) {
         const struct document_arm *arm = document_candidate(&run.cases[i]);
-        bool known = arm && arm->has_timing && arm->timing.n_kernels; /* what it launches */
-        bool is = known && is_touched(d, &arm->timing);
+        const struct document_timing *launched = arm && arm->has_timing ? &arm->timing : NULL;
+        bool known = launched && launched->n_kernels, is = false;
+        for (size_t k = 0; known && k < launched->n_kernels; k++)
+            for (const struct diff_row *row = d->rows; row < d->rows + d->n; row++) {
+                const char *name = launched->kernels[k].name;
+                const struct machine_kernel *new = row->new.kernel, *old = row->old.kernel;
+                is |= row->change != DIFF_SAME &&
+                      ((new && !strcmp(new->name, name)) || (old && !strcmp(old->name, name)));
+            }
         unknown += !known;
         touched += is;
         if (is)

@@ -95,34 +95,27 @@ static enum gate_status put(struct push *p, enum store_outbox_kind kind, const c
     return store_outbox_put(p->store, p->arguments->remote.url, kind, id, time_ms, p->err);
 }
 
-/* What is slower, faster or new may be accepted, and then its library is that of a baseline. */
-static bool may_be_accepted(const struct document *d)
-{
-    for (size_t i = 0; i < d->n_cases; i++) {
-        const struct document_arm *arm = document_candidate(&d->cases[i]);
-        int verdict = d->cases[i].verdict;
-        if (arm && arm->has_timing &&
-            (verdict == VERDICT_REGRESSION || verdict == VERDICT_IMPROVEMENT ||
-             verdict == VERDICT_NO_VERDICT))
-            return true;
-    }
-    return false;
-}
-
-/* The library of a run, if it is a baseline or may become one. */
+/* The library of a run, if it is a baseline or may become one: what is slower, faster or new may be
+ * accepted. */
 static enum gate_status put_library(struct push *p, const struct document *d)
 {
     const char *sha256 = d->libraries[0].sha256;
     char path[PATHS_MAX];
     struct baseline *stored = NULL;
-    bool baseline = false;
+    bool baseline = false, acceptable = false;
     struct gate_error why;
     RELEASED_BY(free_at) char *file = baseline_path(p->arguments->baselines, d->device.model);
     TRY(baseline_load(file, d->device.model, &stored, p->err));
     for (size_t i = 0; i < baseline_stored(stored)->n_cases; i++)
         baseline |= !strcmp(baseline_stored(stored)->cases[i].entry.library_sha256, sha256);
     baseline_free(stored);
-    if (!baseline && !may_be_accepted(d))
+    for (const struct document_case *c = d->cases; c < d->cases + d->n_cases; c++) {
+        const struct document_arm *arm = document_candidate(c);
+        acceptable |= arm && arm->has_timing &&
+                      (c->verdict == VERDICT_REGRESSION || c->verdict == VERDICT_IMPROVEMENT ||
+                       c->verdict == VERDICT_NO_VERDICT);
+    }
+    if (!baseline && !acceptable)
         return GATE_OK;
     if (!artifact_get(sha256, path, &why))
         return put(p, OUTBOX_LIBRARY, sha256, d->time_ms);
@@ -316,15 +309,10 @@ static enum outcome send_library(struct push *p, const struct store_outbox_entry
 
 /* ---- the loop ---- */
 
-struct packing {
-    struct buf *out;
-    bool failed;
-};
-
 static bool pack(void *context, const char *text, size_t len)
 {
-    struct packing *p = context;
-    p->failed = !gzip_compress(text, len, p->out);
+    struct buf *out = context;
+    out->failed |= !gzip_compress(text, len, out);
     return true;
 }
 
@@ -333,11 +321,10 @@ static enum outcome read_entry(struct push *p, const struct store_outbox_entry *
 {
     char path[PATHS_MAX];
     struct gate_error err;
-    struct packing packing = {out, false};
     enum gate_status status;
     if (e->kind == OUTBOX_RUN) {
-        status = store_document(p->store, e->id, pack, &packing, &err);
-        if (!status && packing.failed)
+        status = store_document(p->store, e->id, pack, out, &err);
+        if (!status && out->failed)
             status = gate_fail(&err, GATE_INTERNAL, "out of memory for a run document");
         return status == GATE_OK
                    ? RETRY

@@ -184,21 +184,6 @@ static bool read_config(const struct command *c, struct options_seen *seen, int 
     return good;
 }
 
-static bool read_environment(const struct command *c, struct options_seen *seen)
-{
-    char from[80];
-    for (size_t i = 0; i < seen->n; i++) {
-        const struct option_def *o = seen->seen[i].option;
-        const char *text = o->variable ? environment_get(o->variable) : NULL;
-        if (!text)
-            continue;
-        snprintf(from, sizeof from, "$%s", o->variable);
-        if (!set(c, &seen->seen[i], OPTION_ENVIRONMENT, from, text))
-            return false;
-    }
-    return true;
-}
-
 static bool read_command_line(const struct command *c, struct options_seen *seen, int argc,
                               char **argv, int *exit_code)
 {
@@ -256,8 +241,16 @@ static bool read_call(struct command_call *call, int *exit_code)
             *exit_code = command_help(c);
             return false;
         }
-    if (!read_config(c, &call->seen, exit_code) || !read_environment(c, &call->seen) ||
-        !read_command_line(c, &call->seen, call->argc, call->argv, exit_code))
+    if (!read_config(c, &call->seen, exit_code))
+        return false;
+    for (struct option_seen *s = call->seen.seen; s < call->seen.seen + call->seen.n; s++) {
+        const char *name = s->option->variable, *text = name ? environment_get(name) : NULL;
+        char from[80];
+        snprintf(from, sizeof from, "$%s", name ? name : "");
+        if (text && !set(c, s, OPTION_ENVIRONMENT, from, text))
+            return false;
+    }
+    if (!read_command_line(c, &call->seen, call->argc, call->argv, exit_code))
         return false;
     call->operands = call->argv + optind;
     call->n_operands = call->argc - optind;
@@ -371,27 +364,16 @@ int options_print(const struct options_seen *seen)
 
 /* ---- help ---- */
 
-/* Where the second column of a line begins: behind two spaces; 0: it has none. */
-static int second_column(const char *line, size_t n)
-{
-    size_t at = 0;
-    while (at < n && line[at] == ' ')
-        at++;
-    if (!at)
-        return 0;
-    while (at + 1 < n && (line[at] != ' ' || line[at + 1] != ' '))
-        at++;
-    while (at < n && line[at] == ' ')
-        at++;
-    return at < n ? (int)at : 0;
-}
-
-/* Paragraphs: each line of the text is wrapped by itself. */
+/* Paragraphs: each line of the text is wrapped by itself, from its second column on if it has one,
+ * which is behind two spaces. */
 static void put_text(const char *text, struct buf *out)
 {
     while (*text) {
-        size_t n = strcspn(text, "\n");
-        int column = second_column(text, n);
+        size_t n = strcspn(text, "\n"), at = strspn(text, " ");
+        while (at && at + 1 < n && (text[at] != ' ' || text[at + 1] != ' '))
+            at++;
+        at += strspn(text + at, " ");
+        const int column = at < n ? (int)at : 0;
         buf_append(out, text, (size_t)column);
         term_wrap(text + column, n - (size_t)column, column, column, HELP_WIDTH, out);
         buf_putc(out, '\n');

@@ -97,18 +97,6 @@ static void put_man_forms(const struct command *c)
     }
 }
 
-static void put_man_command(const struct command *c)
-{
-    printf(".SS ");
-    put_roff(c->name);
-    putchar('\n');
-    put_man_forms(c);
-    put_man_text(c->about);
-    each_option("", c, put_man_option);
-    if (c->ending)
-        put_man_text(c->ending);
-}
-
 static void put_man(const struct program *p)
 {
     const struct command *const *c = p->commands;
@@ -122,8 +110,16 @@ static void put_man(const struct program *p)
     else
         printf("\\fB%s\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR]...\n", p->name);
     printf(".SH DESCRIPTION\n%s\nEach command has \\fB\\-\\-help\\fR.\n.SH COMMANDS\n", p->about);
-    for (c = p->commands; *c; c++)
-        put_man_command(*c);
+    for (c = p->commands; *c; c++) {
+        printf(".SS ");
+        put_roff((*c)->name);
+        putchar('\n');
+        put_man_forms(*c);
+        put_man_text((*c)->about);
+        each_option("", *c, put_man_option);
+        if ((*c)->ending)
+            put_man_text((*c)->ending);
+    }
     if (p->reads_environment)
         puts(".SH ENVIRONMENT");
     for (const struct environment_variable *v = environment_variables;
@@ -195,19 +191,6 @@ static void put_bash(const struct program *p)
 
 /* ---- the program ---- */
 
-static void usage(const struct program *p, FILE *to)
-{
-    fprintf(to, "Usage: %s COMMAND [OPTION]...\n\n%c%s.\n\n", p->name, toupper(p->summary[0]),
-            p->summary + 1);
-    for (const struct command *const *c = p->commands; *c; c++)
-        fprintf(to, "  %-12s %s\n", word_of(p, *c), (*c)->summary);
-    fprintf(to,
-            "\n'%s COMMAND --help' describes a command, '%s --version' prints the version, and\n"
-            "'%s doctor' lists the environment variables. gate.json in a repository sets "
-            "defaults.\n",
-            p->name, p->name, p->name);
-}
-
 static int dispatch(const struct program *p, int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
@@ -229,10 +212,20 @@ static int dispatch(const struct program *p, int argc, char **argv)
         else if (!strcmp(word, word_of(p, *c)))
             return command_call(*c, argc - 1, argv + 1);
     bool help = !strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help");
-    if (!*word || help)
-        usage(p, help ? stdout : stderr);
-    else
-        fprintf(stderr, "%s: unknown command '%s'; see '%s --help'\n", p->name, word, p->name);
+    FILE *to = help ? stdout : stderr;
+    if (*word && !help) {
+        fprintf(to, "%s: unknown command '%s'; see '%s --help'\n", p->name, word, p->name);
+        return GATE_USAGE;
+    }
+    fprintf(to, "Usage: %s COMMAND [OPTION]...\n\n%c%s.\n\n", p->name, toupper(p->summary[0]),
+            p->summary + 1);
+    for (const struct command *const *c = p->commands; *c; c++)
+        fprintf(to, "  %-12s %s\n", word_of(p, *c), (*c)->summary);
+    fprintf(to,
+            "\n'%s COMMAND --help' describes a command, '%s --version' prints the version, and\n"
+            "'%s doctor' lists the environment variables. gate.json in a repository sets "
+            "defaults.\n",
+            p->name, p->name, p->name);
     return help ? GATE_OK : GATE_USAGE;
 }
 

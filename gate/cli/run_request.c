@@ -210,19 +210,6 @@ static bool is_in_ci(void)
     return ci && ci[0] && strcmp(ci, "false") != 0;
 }
 
-/* A job that looks at a part of the suite would be green for the others too. */
-static enum gate_status check_whole(const struct run_request *r, const struct run_setup *s,
-                                    struct gate_error *err)
-{
-    size_t n = s->whole.n_cases - s->suite.n_cases;
-    if (!n || !r->whole || r->partial || !is_in_ci())
-        return GATE_OK;
-    return gate_fail(err, GATE_NO_VERDICT,
-                     "--filter '%s' leaves out %zu of the suite's %zu cases, and in CI (CI is set) "
-                     "a run must be whole: add --partial if this job shall not look at them",
-                     r->filter, n, s->whole.n_cases);
-}
-
 /* A file that git knows, of a time after `than`. */
 struct newer {
     struct timespec than;
@@ -294,7 +281,14 @@ enum gate_status run_setup_open(const struct run_request *r, struct run_setup *o
     choice.n_providers = (unsigned)r->providers.n;
     TRY(target_resolve(&choice, vendors, &out->target, err));
     TRY(run_setup_suite(r, out->target.device, out, err));
-    TRY(check_whole(r, out, err));
+    size_t left_out = out->whole.n_cases - out->suite.n_cases;
+    /* A job that looks at a part of the suite would be green for the others too. */
+    if (left_out && r->whole && !r->partial && is_in_ci())
+        return gate_fail(
+            err, GATE_NO_VERDICT,
+            "--filter '%s' leaves out %zu of the suite's %zu cases, and in CI (CI is set) "
+            "a run must be whole: add --partial if this job shall not look at them",
+            r->filter, left_out, out->whole.n_cases);
     out->shard = r->shard;
     if (out->shard.count)
         TRY(shard_select(&out->shard, &out->suite, err));

@@ -13,32 +13,26 @@
 #include "gate/base/process.h"
 #include "gate/cli/config.h"
 
-#define GIT_TIMEOUT_S 20.0
 #define CONFIG_MAX_BYTES ((size_t)1 << 20)
 #define SUITE_MAX_BYTES ((size_t)16 << 20)
+
+static bool take_line(void *context, const char *line)
+{
+    buf_puts(context, line);
+    buf_putc(context, '\n');
+    return true;
+}
 
 /* The text that a file had in a commit; false: it had none. */
 static bool read_old(const char *commit, const char *path, struct buf *out)
 {
     char folder[PATHS_MAX], name[PATHS_MAX + 64];
     const char *slash = strrchr(path, '/');
-    struct process p = {0};
-    struct gate_error err;
-    RELEASED_BY(buf_release) struct buf line = buf_of(PROCESS_LINE_MAX + 1);
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 1,
              slash ? path : ".");
     snprintf(name, sizeof name, "%s:./%s", commit, slash ? slash + 1 : path);
-    char *argv[] = {(char *)"git", (char *)"-C", folder, (char *)"show", name, NULL};
-    if (process_start(&p, argv, &err))
-        return false;
-    while (process_read_line(&p, GIT_TIMEOUT_S, &line) == PROCESS_LINE) {
-        buf_append(out, line.data, line.len);
-        buf_putc(out, '\n');
-        buf_clear(&line);
-    }
-    if (p.input.len) /* a last line without an end */
-        buf_append(out, p.input.data, p.input.len);
-    return process_finish(&p, GIT_TIMEOUT_S) == 0 && !out->failed;
+    git_lines(take_line, out, "-C", folder, "show", name, NULL);
+    return out->len && !out->failed;
 }
 
 __attribute__((format(printf, 2, 3))) static void note(struct run_rules *r, const char *format, ...)

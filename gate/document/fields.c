@@ -457,19 +457,6 @@ static bool read_field(struct reader *r, const struct field *f, struct value *va
     }
 }
 
-/* Documents have their members in about the order of the table. */
-static size_t find_field(const struct shape *s, const struct value *member, size_t from)
-{
-    for (size_t i = 0; i < s->n; i++) {
-        size_t at = (from + i) % s->n;
-        const char *key = s->fields[at].key;
-        if (s->fields[at].kind != FIELD_OTHERS && *key == *member->key &&
-            !strncmp(key, member->key, member->key_length) && !key[member->key_length])
-            return at;
-    }
-    return s->n;
-}
-
 /* A member that no other field names. */
 static bool read_other(struct reader *r, const struct field *f, const struct value *value,
                        char *out, const struct step *at)
@@ -503,7 +490,14 @@ static bool read_object(struct reader *r, const struct shape *s, struct value *v
     if (value->kind != VALUE_OBJECT)
         return is_unlike(r->fault, at, "an object", value);
     while (next_value(r, true, &item)) {
-        size_t i = find_field(s, &item, next);
+        size_t i = s->n;
+        /* Documents have their members in about the order of the table. */
+        for (size_t k = 0; k < s->n && i == s->n; k++) {
+            const struct field *f = &s->fields[(next + k) % s->n];
+            if (f->kind != FIELD_OTHERS && *f->key == *item.key &&
+                !strncmp(f->key, item.key, item.key_length) && !f->key[item.key_length])
+                i = (next + k) % s->n;
+        }
         const bool known = i < s->n;
         if (!known && !at && r->passes_unknown) {
             pass(r, &item);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/seed.h"
 #include "gate/diff/diff.h"
 #include "tests/unit/cubin_file.h"
@@ -108,15 +109,13 @@ TEST(names)
  * watch. */
 static void write_all(const struct diff *d)
 {
-    struct buf text;
     const struct report_style style = {0}, markdown = {.markdown = true};
-    buf_init(&text, TEXT_MAX);
+    RELEASED_BY(buf_release) struct buf text = buf_of(TEXT_MAX);
     diff_write(d, true, &style, &text);
     diff_write(d, true, &markdown, &text);
     diff_write_json(d, &text);
     diff_write_instructions(d, true, &markdown, &text);
     assert_false(text.failed);
-    buf_release(&text);
 }
 
 TEST(broken_files)
@@ -143,9 +142,8 @@ TEST(broken_files)
 
 static void check_texts(const struct diff *d)
 {
-    struct buf text;
     const struct report_style style = {0}, markdown = {.markdown = true};
-    buf_init(&text, TEXT_MAX);
+    RELEASED_BY(buf_release) struct buf text = buf_of(TEXT_MAX);
     diff_write(d, false, &style, &text);
     assert_non_null(strstr(text.data, "? -> 40"));
     assert_null(strstr(text.data, "two"));
@@ -157,7 +155,6 @@ static void check_texts(const struct diff *d)
     buf_clear(&text);
     diff_write_json(d, &text);
     assert_non_null(strstr(text.data, "\"local_loads\":"));
-    buf_release(&text);
 }
 
 TEST(texts)
@@ -180,8 +177,7 @@ TEST(listings)
 {
     static char *const words[] = {(char *)"ADD", (char *)"MUL", (char *)"LDG"};
     char *old[12], *new[12], opcode[8];
-    struct buf out;
-    buf_init(&out, TEXT_MAX);
+    RELEASED_BY(buf_release) struct buf out = buf_of(TEXT_MAX);
     for (uint64_t seed = 0; seed < 3000; seed++) {
         size_t n = seed_at(seed, 0) % 12, m = seed_at(seed, 1) % 12, gone = 0, come = 0;
         for (size_t i = 0; i < n; i++)
@@ -206,7 +202,6 @@ TEST(listings)
     assert_string_equal(opcode, "LDG");
     listing_opcode("EXIT ;", opcode, sizeof opcode);
     assert_string_equal(opcode, "EXIT");
-    buf_release(&out);
 }
 
 /* ---- how often ---- */
@@ -215,8 +210,7 @@ static void expect_mix(char *const *new, size_t n, char *const *old, size_t m, c
 {
     struct listing a = {.line = (char **)new, .n = n}, b = {.line = (char **)old, .n = m};
     struct mix mix;
-    struct buf found;
-    buf_init(&found, TEXT_MAX);
+    RELEASED_BY(buf_release) struct buf found = buf_of(TEXT_MAX);
     mix_count(&a, old ? &b : NULL, &mix);
     for (size_t i = 0; i < mix.n; i++)
         buf_printf(&found, "%s%s %zu %zu",
@@ -225,7 +219,6 @@ static void expect_mix(char *const *new, size_t n, char *const *old, size_t m, c
                                         : ", ",
                    mix.rows[i].opcode, mix.rows[i].old, mix.rows[i].new);
     assert_string_equal(found.data, rows);
-    buf_release(&found);
 }
 
 /* What changed comes first: work before the rest, larger changes before smaller ones. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/file.h"
 #include "gate/base/json.h"
 #include "gate/document/document.h"
@@ -104,12 +105,11 @@ static bool check_text(const char *text, size_t len)
     struct document d;
     struct field_fault fault;
     struct gate_error err = {0};
-    struct buf out;
     char said[400];
     unsigned line, column;
     cJSON *tree = NULL;
     char *exact = malloc(len ? len : 1); /* without a NUL behind it */
-    buf_init(&out, 1 << 24);
+    RELEASED_BY(buf_release) struct buf out = buf_of(1 << 24);
     assert_non_null(memcpy(exact, text, len));
     bool good = document_take(exact, len, &d, &fault);
     bool json = json_parse("t", text, len, GATE_IO, &tree, &err) == GATE_OK;
@@ -130,7 +130,6 @@ static bool check_text(const char *text, size_t len)
                (!json && !strstr(err.message, "key that this object has already"))) {
         fail_msg("%.*s\n%s: %s\n%s", (int)len, text, fault.pointer, fault.message, err.message);
     }
-    buf_release(&out);
     free(exact);
     cJSON_Delete(tree);
     return good;
@@ -140,9 +139,8 @@ TEST(a_text_is_read_as_it_is)
 {
     static const char bytes[] = "\"\\{}[],:0-.eu \x80";
     cJSON *run = full_run();
-    struct buf text;
     size_t n_good = 0, n_bad = 0;
-    buf_init(&text, 1 << 24);
+    RELEASED_BY(buf_release) struct buf text = buf_of(1 << 24);
     json_write(run, false, &text);
     assert_true(check_text(text.data, text.len));
     for (size_t i = 0; i < text.len; i++) {
@@ -157,7 +155,6 @@ TEST(a_text_is_read_as_it_is)
         text.data[i] = was;
     }
     assert_true(n_good > 1000 && n_bad > 1000);
-    buf_release(&text);
     cJSON_Delete(run);
 }
 
@@ -200,13 +197,11 @@ TEST(a_text_may_be_odd)
     };
     for (size_t i = 0; i < sizeof edits / sizeof edits[0]; i++) {
         cJSON *run = full_run();
-        struct buf text;
-        buf_init(&text, 1 << 24);
+        RELEASED_BY(buf_release) struct buf text = buf_of(1 << 24);
         json_write(run, false, &text);
         replace(&text, edits[i].from, edits[i].to);
         if (check_text(text.data, text.len) != edits[i].good)
             fail_msg("%s", edits[i].to);
-        buf_release(&text);
         cJSON_Delete(run);
     }
 }
@@ -214,14 +209,12 @@ TEST(a_text_may_be_odd)
 /* A list that is too long is passed over to its end, whatever is in it. */
 TEST(a_list_has_a_longest_length)
 {
-    struct buf text;
     cJSON *run = full_run();
-    buf_init(&text, 1 << 24);
+    RELEASED_BY(buf_release) struct buf text = buf_of(1 << 24);
     json_write(run, false, &text);
     for (int i = 0; i < 17; i++)
         replace(&text, "\"absent\":[", "\"absent\":[{\"provider\":\"a\",\"reason\":\"\"},");
     assert_false(check_text(text.data, text.len));
-    buf_release(&text);
     cJSON_Delete(run);
 }
 
@@ -231,9 +224,8 @@ static void assert_round_trip(const cJSON *run)
 {
     struct document d;
     struct field_fault fault;
-    struct buf text, again;
-    buf_init(&text, 1 << 24);
-    buf_init(&again, 1 << 24);
+    RELEASED_BY(buf_release) struct buf text = buf_of(1 << 24);
+    RELEASED_BY(buf_release) struct buf again = buf_of(1 << 24);
     if (!sample_read(run, &d, &fault))
         fail_msg("%s: %s", fault.pointer, fault.message);
     document_write(&d, &text);
@@ -245,8 +237,6 @@ static void assert_round_trip(const cJSON *run)
     assert_string_equal(text.data, again.data);
     document_release(&d);
     cJSON_Delete(back);
-    buf_release(&text);
-    buf_release(&again);
 }
 
 TEST(what_is_read_is_written_again)
@@ -265,12 +255,10 @@ TEST(what_is_read_is_written_again)
 TEST(a_recorded_run_is_written_again)
 {
     struct gate_error err = {0};
-    struct buf text;
-    buf_init(&text, 1 << 24);
+    RELEASED_BY(buf_release) struct buf text = buf_of(1 << 24);
     if (file_read("tests/data/run-h200.json", &text, &err))
         fail_msg("%s", err.message);
     cJSON *run = parse(text.data, text.len);
     assert_round_trip(run);
     cJSON_Delete(run);
-    buf_release(&text);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/json.h"
 #include "tests/unit/unit.h"
 
@@ -138,10 +139,9 @@ TEST(truncated)
 
 TEST(many_keys)
 {
-    struct buf b;
     struct gate_error err = {0};
     cJSON *value = NULL;
-    buf_init(&b, 1 << 24);
+    RELEASED_BY(buf_release) struct buf b = buf_of(1 << 24);
     buf_putc(&b, '{');
     for (int i = 0; i < 100000; i++)
         buf_printf(&b, "\"k%d\":{\"k\":0},", i);
@@ -151,13 +151,11 @@ TEST(many_keys)
     char expected[100];
     snprintf(expected, sizeof(expected), "t:1:%zu: key that this object has already", at + 1);
     assert_string_equal(err.message, expected);
-    buf_release(&b);
 }
 
 TEST(too_many_values)
 {
-    struct buf b;
-    buf_init(&b, 4 * JSON_MAX_VALUES);
+    RELEASED_BY(buf_release) struct buf b = buf_of(4 * JSON_MAX_VALUES);
     buf_putc(&b, '[');
     for (size_t i = 0; i + 2 < JSON_MAX_VALUES; i++)
         buf_puts(&b, "1,");
@@ -169,7 +167,6 @@ TEST(too_many_values)
     buf_puts(&b, "1,1]");
     snprintf(expected, sizeof(expected), "t:1:%zu: too many values", len + 3);
     assert_refused(b.data, b.len, expected);
-    buf_release(&b);
 }
 
 /* A number of any digits; of each four, one lies in the middle of two doubles. */
@@ -312,8 +309,7 @@ static void put_by_printf(double value, char out[48])
 TEST(numbers_are_as_printf_writes_them)
 {
     uint64_t r = 88172645463325252u;
-    struct buf b;
-    buf_init(&b, 100);
+    RELEASED_BY(buf_release) struct buf b = buf_of(100);
     for (int i = 0; i < 200000; i++) {
         char text[48];
         r ^= r << 13;
@@ -330,26 +326,22 @@ TEST(numbers_are_as_printf_writes_them)
         json_write_number(x, &b);
         assert_string_equal(b.data, text);
     }
-    buf_release(&b);
 }
 
 TEST(no_json_for_nan)
 {
-    struct buf b;
     cJSON *v = cJSON_CreateArray();
     cJSON_AddItemToArray(v, cJSON_CreateNumber(NAN));
-    buf_init(&b, 100);
+    RELEASED_BY(buf_release) struct buf b = buf_of(100);
     json_write(v, false, &b);
     assert_true(b.failed);
-    buf_release(&b);
     cJSON_Delete(v);
 }
 
 TEST(write)
 {
-    struct buf b;
     cJSON *v = parse("{\"a\":[1,\"x\\n\\u0001\\\"\"],\"b\":{},\"c\":[],\"d\":null}");
-    buf_init(&b, 1000);
+    RELEASED_BY(buf_release) struct buf b = buf_of(1000);
     json_write(v, false, &b);
     assert_string_equal(b.data, "{\"a\":[1,\"x\\n\\u0001\\\"\"],\"b\":{},\"c\":[],\"d\":null}\n");
     buf_clear(&b);
@@ -360,7 +352,6 @@ TEST(write)
     buf_clear(&b);
     json_escape("a\xff\xc3\xa9", &b);
     assert_string_equal(b.data, "a\xef\xbf\xbd\xc3\xa9");
-    buf_release(&b);
     cJSON_Delete(v);
 }
 

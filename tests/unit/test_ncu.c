@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/buf.h"
 #include "gate/base/file.h"
 #include "gate/counters/counters.h"
@@ -50,8 +51,7 @@ TEST(a_table_of_an_h200)
 {
     static struct ncu_table t[3];
     struct gate_error err;
-    struct buf text;
-    buf_init(&text, 1 << 20);
+    RELEASED_BY(buf_release) struct buf text = buf_of(1 << 20);
     assert_int_equal(file_read("tests/data/ncu-h200.csv", &text, &err), GATE_OK);
     assert_int_equal(ncu_read(text.data, text.len, t, 3, &err), GATE_OK);
     assert_int_equal(t[0].n, 1);
@@ -63,7 +63,6 @@ TEST(a_table_of_an_h200)
     assert_true(t[0].kernels[0].values.of[BY_CONFLICTS] == 7035507);
     assert_true(t[1].kernels[0].values.of[BY_SECTORS] == 20);
     assert_true(t[1].kernels[0].values.of[BY_BYTES] == 67138560 + 2486016);
-    buf_release(&text);
 }
 
 TEST(what_is_no_table)
@@ -112,8 +111,7 @@ TEST(every_part_of_a_table)
 TEST(more_than_is_kept)
 {
     static struct ncu_table t;
-    struct buf text;
-    buf_init(&text, 1 << 20);
+    RELEASED_BY(buf_release) struct buf text = buf_of(1 << 20);
     buf_puts(&text, HEADER UNITS "\"9\",\"before\",\"1\",\"1\",\"1\"\n" MARK);
     for (int i = 0; i < 40; i++)
         buf_printf(&text, "\"%d\",\"k%d\",\"1\",\"1\",\"1\"\n", i, i);
@@ -124,7 +122,6 @@ TEST(more_than_is_kept)
     for (int i = 0; i < 1100; i++)
         buf_puts(&text, i ? ",\"x\"" : "\"ID\"");
     assert_int_equal(read_text(text.data, &t), GATE_IO);
-    buf_release(&text);
 }
 
 TEST(how_much_a_counter_moved)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/json.h"
 #include "gate/report/report_run.h"
 #include "tests/unit/report_sample.h"
@@ -52,11 +53,9 @@ TEST(baseline_arm_is_no_provider)
     d.cases->arms[1].has_timing = false;
     assert_true(report_baseline_ns(d.cases, &stored) == 10330);
     assert_true(stored);
-    struct buf text;
-    buf_init(&text, 1 << 20);
+    RELEASED_BY(buf_release) struct buf text = buf_of(1 << 20);
     report_write(&d, REPORT_TEXT, &report_plain, &text);
     assert_non_null(strstr(text.data, "(10.33 us)"));
-    buf_release(&text);
     document_release(&d);
     cJSON_Delete(document);
 }
@@ -115,17 +114,15 @@ TEST(longer_is_advised_where_pairs_were_measured)
 
 TEST(evidence)
 {
-    struct buf text;
     cJSON *document = report_sample();
     struct document d = report_read(document);
     struct document_case *c = &d.cases[2];
     c->processes[1].log_ratio = NAN;
     c->processes[6].log_ratio = 1e308;
-    buf_init(&text, 1 << 20);
+    RELEASED_BY(buf_release) struct buf text = buf_of(1 << 20);
     report_write(&d, REPORT_TEXT, &report_plain, &text);
     assert_non_null(strstr(text.data, "  first         +9.30 - +9.34 +9.29 +9.32 %\n"));
     assert_non_null(strstr(text.data, "  confirmation  +9.31 +inf +9.33 +9.26 +9.30 %\n"));
-    buf_release(&text);
     document_release(&d);
     cJSON_Delete(document);
 }
@@ -260,14 +257,12 @@ TEST(a_report_is_known_by_its_beginning)
     cJSON *document = report_sample();
     for (int format = REPORT_TEXT; format <= REPORT_JUNIT; format++) {
         char *text = report_made(document, (enum report_format)format, &(struct report_style){0});
-        struct buf early;
-        buf_init(&early, 4096);
+        RELEASED_BY(buf_release) struct buf early = buf_of(4096);
         report_write_early((enum report_format)format, 4, "why", &early);
         assert_true(strlen(text) > 64);
         text[64] = '\0';
         assert_true(report_is_one(text));
         assert_true(report_is_one(early.data));
-        buf_release(&early);
         free(text);
     }
     cJSON_Delete(document);

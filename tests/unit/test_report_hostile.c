@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/json.h"
 #include "tests/unit/report_sample.h"
 #include "tests/unit/unit.h"
@@ -166,11 +167,9 @@ TEST(extreme_numbers)
             }
         }
         for (int format = REPORT_TEXT; format <= REPORT_JUNIT; format++) {
-            struct buf out;
-            buf_init(&out, 1 << 20);
+            RELEASED_BY(buf_release) struct buf out = buf_of(1 << 20);
             report_write(&d, (enum report_format)format, &report_plain, &out);
             assert_false(out.failed);
-            buf_release(&out);
         }
         document_release(&d);
         cJSON_Delete(document);
@@ -233,11 +232,9 @@ TEST(output_limit)
     cJSON *document = report_sample();
     struct document d = report_read(document);
     for (int format = REPORT_TEXT; format <= REPORT_JUNIT; format++) {
-        struct buf out;
-        buf_init(&out, 500);
+        RELEASED_BY(buf_release) struct buf out = buf_of(500);
         report_write(&d, (enum report_format)format, &report_plain, &out);
         assert_true(out.failed);
-        buf_release(&out);
     }
     document_release(&d);
     cJSON_Delete(document);

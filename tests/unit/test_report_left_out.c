@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/json.h"
 #include "gate/report/report_run.h"
 #include "tests/unit/report_sample.h"
@@ -100,26 +101,22 @@ TEST(a_case_of_one_shape_is_named)
 TEST(many_of_them_are_counted)
 {
     struct left_out_sums sums = {0};
-    struct buf line;
     const struct document_verify verify = {.own_shape_only = YES};
     for (int i = 0; i < REPORT_MAX_OWN_SHAPE + 2; i++)
         left_out_add(&sums, "x", &verify);
-    buf_init(&line, 1000);
+    RELEASED_BY(buf_release) struct buf line = buf_of(1000);
     left_out_write_lines(&sums, &line);
     assert_string_equal(line.data, "12 cases were looked at on their own shape alone, since the "
                                    "kernel takes no other: x, x, x, x, x, x, x, x, x, x and 2 "
                                    "more\n");
-    buf_release(&line);
 }
 
 TEST(the_most_thorough_tier_recommends_none)
 {
     struct left_out_sums sums = {.too_large = 1, .most = true};
-    struct buf line;
-    buf_init(&line, 1000);
+    RELEASED_BY(buf_release) struct buf line = buf_of(1000);
     left_out_write(&sums, &line);
     assert_string_equal(line.data, "1 shape too large for its probes");
-    buf_release(&line);
 }
 
 /* A class of a case's verification. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gate/report/report_units.h"
+#include "gate/base/alloc.h"
 #include "gate/base/term.h"
 #include "tests/unit/report_sample.h"
 #include "tests/unit/unit.h"
@@ -58,7 +59,6 @@ TEST(table)
         {"name", false, 0}, {"extra", true, 2}, {"n", true, 0}, {"last", false, 1}};
     static const struct report_style narrow = {.width = 20}, tiny = {.width = 3};
     struct table *t = table_new(columns, 4);
-    struct buf out;
     table_cell(t, TERM_PLAIN, "\xe5\xb9\x85\xe5\xba\x83");
     table_cell(t, TERM_RED, "1");
     table_cell(t, TERM_PLAIN, "100");
@@ -67,7 +67,7 @@ TEST(table)
     table_cell(t, TERM_PLAIN, "");
     table_cell(t, TERM_PLAIN, "2");
     table_cell(t, TERM_PLAIN, "z");
-    buf_init(&out, 10000);
+    RELEASED_BY(buf_release) struct buf out = buf_of(10000);
     table_write(t, &report_plain, &out);
     assert_string_equal(out.data, "name  extra    n  last\n"
                                   "\xe5\xb9\x85\xe5\xba\x83      1  100\n"
@@ -81,7 +81,6 @@ TEST(table)
     buf_clear(&out);
     table_write(t, &tiny, &out);
     assert_memory_equal(out.data, "name    n\n", 10);
-    buf_release(&out);
     table_free(t);
 }
 
