@@ -125,9 +125,8 @@ TEST_LIBS = $(call libs,cmocka sqlite3 libcjson libmd libmicrohttpd zlib libzstd
 
 # The ops as data, with their references on the host.
 OPS_C := $(wildcard kernels/ops/*.c)
-EMBED_C := gate/base/embed_tool.c
-GATE_C := $(filter-out $(EMBED_C),$(wildcard gate/*.c gate/*/*.c)) \
-    $(OPS_C)
+EMBED := gate/base/embed.sh
+GATE_C := $(wildcard gate/*.c gate/*/*.c) $(OPS_C)
 SERVER_C := $(wildcard server/*.c server/*/*.c)
 MAIN_C := gate/main.c gate/search/main.c server/main.c
 CORE_C := $(filter-out $(MAIN_C),$(GATE_C) $(SERVER_C))
@@ -281,16 +280,11 @@ $(B)/gen/version.h: FORCE
 $(B)/gen/flags: FORCE
 	@printf '%s\n' '$(CC) $(C_FLAGS)' | { $(keep_if_same); }
 
-build/embed: $(EMBED_C) | packages
-	$(call say,CC)
-	$(Q)mkdir -p $(@D) && $(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) -O1 $< \
-	    $(call libs,libmd zlib) -o $@
-
 # embedded NAME,FILES: what a program carries with it.
 define embedded
-$(B)/gen/$(1).c: $(2) build/embed
+$(B)/gen/$(1).c: $(2) $(EMBED)
 	$$(call say,EMBED)
-	$$(Q)mkdir -p $$(@D) && build/embed embedded_$(1) $(2) > $$@
+	$$(Q)mkdir -p $$(@D) && $(EMBED) embedded_$(1) $(2) > $$@
 endef
 $(eval $(call embedded,init,$(INIT_FILES)))
 $(eval $(call embedded,store,$(wildcard gate/store/*.sql)))
@@ -300,9 +294,9 @@ $(eval $(call embedded,api,server/api/openapi_parts.json))
 $(B)/gen/page: FORCE
 	@printf '%s\n' $(sort $(PAGE)) | { $(keep_if_same); }
 
-$(B)/gen/web.c: $(PAGE) $(B)/gen/page build/embed
+$(B)/gen/web.c: $(PAGE) $(B)/gen/page $(EMBED)
 	$(call say,EMBED)
-	$(Q)build/embed --page embedded_web $(PAGE) > $@
+	$(Q)$(EMBED) --page embedded_web $(PAGE) > $@
 
 # What npm brings: the chart library, of the version and the hash in the lock file. Its file for
 # script elements becomes a module that carries its licence.

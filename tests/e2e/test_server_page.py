@@ -13,7 +13,7 @@ from harness import PATIENCE, ROOT, SeededCase, Server, write_file
 
 FOREVER = "public, max-age=31536000, immutable"
 FILE = re.compile(rb'(?:src|href)="(files/([0-9a-f]{16})/([\w./]+))"')
-EMBED = os.path.join(ROOT, "build", "embed")
+EMBED = os.path.join(ROOT, "gate", "base", "embed.sh")
 
 
 class Page(SeededCase):
