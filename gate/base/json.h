@@ -17,6 +17,7 @@
 #define JSON_MAX_VALUES                                                                            \
     ((size_t)2 << 20) /* values of a text; cJSON takes at least 64 bytes for one */
 #define JSON_MAX_SAFE_INTEGER 9007199254740991.0 /* 2^53 - 1 */
+#define JSON_MAX_NUMBER 63                       /* characters; cJSON cuts a longer one off */
 
 /*
  * Parses exactly one JSON value. Refused, with "NAME:LINE:COLUMN: fault": trailing bytes, a NUL
@@ -63,7 +64,7 @@ void json_write_number(double value, struct buf *out);
  */
 void json_escape(const char *s, struct buf *out);
 
-/* The double of a number that json_scan_next() has checked, rounded as by strtod(). */
+/* The double of a number of at most JSON_MAX_NUMBER characters. */
 double json_read_number(const char *s, size_t n);
 
 /* True for n bytes of ASCII that json_escape() would not change. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * json_number.c: numbers of JSON as doubles; see json.h. Most are decimals of up to 17 digits,
- * which whole numbers of 128 bits read and write exactly, several times faster than strtod() and
- * printf().
+ * which whole numbers of 128 bits write exactly, several times faster than printf().
  */
 #include "gate/base/json.h"
 
@@ -23,59 +22,13 @@ static wide power_of_ten(int n)
     return (wide)power[n / 2] * power[n - n / 2];
 }
 
-/* ---- reading ---- */
-
-#define MOST_DECIMALS 21 /* with which a quotient of 128 bits has more than those of a double */
-#define EXACT_END (UINT64_C(1) << DBL_MANT_DIG)
-
-static int bits_of(wide n)
+double json_read_number(const char *s, size_t n)
 {
-    uint64_t high = (uint64_t)(n >> 64), low = (uint64_t)n;
-    return high ? 128 - __builtin_clzll(high) : 64 - __builtin_clzll(low);
-}
-
-/* n / 10^decimals, rounded once. */
-static double divide(uint64_t n, int decimals)
-{
-    wide ten = power_of_ten(decimals);
-    if (n < EXACT_END)
-        return (double)n / (double)ten; /* both are exact */
-    int most = 128 - bits_of(n), enough = 64 - bits_of(n) + bits_of(ten);
-    int shift = enough < most ? enough : most;
-    wide high = (wide)n << shift, quotient = high / ten;
-    bool rest = quotient * ten != high;
-    /* The last bit, far below those that a double keeps, says whether anything is behind it. */
-    return ldexp((double)(uint64_t)(quotient >> 1 | (quotient & 1) | rest), 1 - shift);
-}
-
-static double read_any(const char *s, size_t n)
-{
-    char copy[64]; /* a longer one is a fault */
+    char copy[JSON_MAX_NUMBER + 1];
     memcpy(copy, s, n);
     copy[n] = '\0';
     return strtod(copy, NULL);
 }
-
-double json_read_number(const char *s, size_t n)
-{
-    uint64_t digits = 0;
-    size_t point = n;
-    for (size_t i = s[0] == '-'; i < n; i++) {
-        bool is_digit = s[i] >= '0' && s[i] <= '9';
-        if ((!is_digit && s[i] != '.') || digits > UINT64_MAX / 10 - 1)
-            return read_any(s, n);
-        if (is_digit)
-            digits = 10 * digits + (uint64_t)(s[i] - '0');
-        else
-            point = i + 1;
-    }
-    if (n - point > MOST_DECIMALS)
-        return read_any(s, n);
-    double size = divide(digits, (int)(n - point));
-    return s[0] == '-' ? -size : size;
-}
-
-/* ---- writing ---- */
 
 /* The number n / 10^decimals. */
 static void write_decimal(bool negative, uint64_t n, int decimals, struct buf *out)

@@ -15,8 +15,6 @@
 
 #include "gate/base/utf8.h"
 
-#define MAX_NUMBER 63 /* characters; cJSON cuts a longer one off */
-
 /* ---- the text ---- */
 
 _Static_assert(JSON_MAX_DEPTH < 64, "a bit for each open value");
@@ -76,7 +74,6 @@ static bool skip_digits(struct json_scan *s)
 
 static bool check_number(struct json_scan *s)
 {
-    char copy[MAX_NUMBER + 1];
     size_t start = s->at;
     take(s, '-');
     bool zero = take(s, '0');
@@ -92,11 +89,10 @@ static bool check_number(struct json_scan *s)
     if (scaled && !skip_digits(s))
         return false;
     size_t n = s->at - start;
-    if (n > MAX_NUMBER)
+    if (n > JSON_MAX_NUMBER)
         return fault(s, start, "number of more than 63 characters");
-    memcpy(copy, s->text + start, n);
-    copy[n] = '\0';
-    return (!scaled || isfinite(strtod(copy, NULL))) || fault(s, start, "number out of range");
+    return (!scaled || isfinite(json_read_number(s->text + start, n))) ||
+           fault(s, start, "number out of range");
 }
 
 static bool read_hex4(struct json_scan *s, unsigned *code)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strict JSON: hostile texts, positions, and numbers that survive the round trip. */
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,51 +166,6 @@ TEST(too_many_values)
     buf_puts(&b, "1,1]");
     snprintf(expected, sizeof(expected), "t:1:%zu: too many values", len + 3);
     assert_refused(b.data, b.len, expected);
-}
-
-/* A number of any digits; of each four, one lies in the middle of two doubles. */
-static void draw_number(uint64_t r, char *out, size_t size)
-{
-    const char *sign = r >> 33 & 1 ? "-" : "";
-    uint64_t exact = UINT64_C(1) << 52 | r >> 12;
-    unsigned long long any = r >> r % 50;
-    switch (r >> 4 & 3) {
-    case 0:
-        snprintf(out, size, r & 1 ? "%s%" PRIu64 : "%s%" PRIu64 ".5", sign,
-                 r & 1 ? 2 * exact + 1 : exact);
-        break;
-    case 1:
-        snprintf(out, size, "%s0.%0*llu", sign, (int)(r >> 8) % 24, any);
-        break;
-    case 2:
-        snprintf(out, size, "%s%llu.%0*llu", sign, any, (int)(r >> 8) % 19, any / 7);
-        break;
-    default:
-        snprintf(out, size, "%s%u.%0*u", sign, (unsigned)(r >> 34) % 1000, (int)(r >> 40) % 9,
-                 (unsigned)(r >> 20 & 0xffffff));
-    }
-}
-
-/* Most are not read by strtod(), but are the same to the last bit. */
-TEST(numbers_are_strtods)
-{
-    const char *texts = "0 -0 -0.0 0.1 0.3 1e22 1E-22 999999999999999 -1 1e-05 4.35 "
-                        "0.000000000000001 18446744073709551615 18446744073709551616 ";
-    uint64_t r = 88172645463325252u;
-    char text[64];
-    for (unsigned i = 0; i < 400000; i++) {
-        r ^= r << 13;
-        r ^= r >> 7;
-        r ^= r << 17;
-        draw_number(r, text, sizeof(text));
-        if (*texts) {
-            snprintf(text, sizeof(text), "%.*s", (int)strcspn(texts, " "), texts);
-            texts += strlen(text) + 1;
-        }
-        double value = json_read_number(text, strlen(text)), expected = strtod(text, NULL);
-        if (memcmp(&value, &expected, sizeof(expected)) != 0)
-            fail_msg("%s became %.17g", text, value);
-    }
 }
 
 TEST(accepted)
