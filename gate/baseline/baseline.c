@@ -126,43 +126,14 @@ const struct shape baseline_file_shape = SHAPE_OF(file);
 
 /* ---- writing ---- */
 
-static void write_text(const char *prefix, const char *text, const char *suffix, struct buf *out)
-{
-    buf_puts(out, prefix);
-    json_escape(text, out);
-    buf_puts(out, suffix);
-}
-
+/* An empty set has cases, too: none. */
 static void write_file(const struct baseline_file *f, struct buf *out)
 {
-    write_text("{\n  \"schema\": \"", f->schema, "\",\n", out);
-    write_text("  \"device_model\": \"", f->device_model, "\",\n", out);
-    write_text("  \"contract\": \"", f->contract, "\",\n  \"cases\": {", out);
-    for (size_t i = 0; i < f->n_cases; i++) {
-        write_text("\n    \"", f->cases[i].id, "\": ", out);
-        fields_write_spaced(&entry_shape, &f->cases[i].entry, out);
-        buf_puts(out, i + 1 < f->n_cases ? "," : "\n  ");
-    }
-    buf_puts(out, "},\n");
-    if (f->n_trends)
-        buf_puts(out, "  \"trends\": {");
-    for (size_t i = 0; i < f->n_trends; i++) {
-        const struct baseline_trend *trend = &f->trends[i];
-        write_text("\n    \"", trend->id, "\": [", out);
-        for (size_t j = 0; j < trend->n_runs; j++) {
-            buf_puts(out, "\n      ");
-            fields_write_spaced(&evidence_shape, &trend->runs[j], out);
-            buf_puts(out, j + 1 < trend->n_runs ? "," : "\n    ]");
-        }
-        buf_puts(out, i + 1 < f->n_trends ? "," : "\n  },\n");
-    }
-    buf_puts(out, "  \"log\": [");
-    for (size_t i = 0; i < f->n_log; i++) {
-        buf_puts(out, "\n    ");
-        fields_write_spaced(&change_shape, &f->log[i], out);
-        buf_puts(out, i + 1 < f->n_log ? "," : "\n  ");
-    }
-    buf_puts(out, "]\n}\n");
+    struct baseline_file whole = *f;
+    struct baseline_case none;
+    whole.cases = f->cases ? f->cases : &none;
+    whole.trends = f->n_trends ? f->trends : NULL;
+    fields_write_records(&baseline_file_shape, &whole, out);
 }
 
 /* ---- reading ---- */

@@ -165,6 +165,9 @@ void fields_write_spaced(const struct shape *s, const void *from, struct buf *ou
 /* The same with one member per line and a final newline, as commands print it. */
 void fields_write_indented(const struct shape *s, const void *from, struct buf *out);
 
+/* So that people can review changes: each object in the whole one has a line. */
+void fields_write_records(const struct shape *s, const void *from, struct buf *out);
+
 /* A text, or a word, of a struct; NULL: it is not known, or of another kind. */
 const char *field_text(const struct field *f, const void *from);
 

@@ -18,8 +18,9 @@ static void write_text(const char *s, struct buf *out)
 /* Writing: where to, and with what between members and after a key. */
 struct field_writer {
     struct buf *out;
-    const char *comma, *colon;
+    const char *comma, *colon; /* comma: of what stands on one line */
     bool indented;
+    bool records; /* objects in the whole one stand on one line each */
     int level;
 };
 
@@ -30,7 +31,7 @@ static bool write_value(const struct field *f, const char *from, struct field_wr
 static void begin_element(size_t i, const struct field_writer *w)
 {
     if (i)
-        buf_puts(w->out, w->comma);
+        buf_puts(w->out, w->indented ? "," : w->comma);
     if (w->indented)
         buf_printf(w->out, "\n%*s", 2 * w->level, "");
 }
@@ -152,7 +153,9 @@ static size_t write_others(const struct field *f, const char *from, size_t befor
 static void write_object(const struct shape *s, const void *from, struct field_writer *w)
 {
     struct buf *out = w->out;
+    const bool indented = w->indented;
     size_t n = 0;
+    w->indented &= !(w->records && w->level);
     open_list('{', w);
     for (size_t i = 0; i < s->n; i++) {
         const struct field *f = &s->fields[i];
@@ -172,6 +175,7 @@ static void write_object(const struct shape *s, const void *from, struct field_w
         n += out->len > start;
     }
     close_list('}', n, w);
+    w->indented = indented;
 }
 
 void field_write(const struct field *f, const void *from, struct buf *out)
@@ -191,7 +195,13 @@ void fields_write_spaced(const struct shape *s, const void *from, struct buf *ou
 
 void fields_write_indented(const struct shape *s, const void *from, struct buf *out)
 {
-    write_object(s, from, &(struct field_writer){out, ",", ": ", true, 0});
+    write_object(s, from, &(struct field_writer){out, ",", ": ", true, false, 0});
+    buf_putc(out, '\n');
+}
+
+void fields_write_records(const struct shape *s, const void *from, struct buf *out)
+{
+    write_object(s, from, &(struct field_writer){out, ", ", ": ", true, true, 0});
     buf_putc(out, '\n');
 }
 
