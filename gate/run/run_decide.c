@@ -22,57 +22,47 @@
  * number only an excess that none of this makes is a verdict. */
 #define NUMBER_THRESHOLD 0.25
 
-struct sequences {
-    double d[DOCUMENT_STAGES][DECIDE_LAST_LOOK];
-    double cycles[DOCUMENT_STAGES][DECIDE_LAST_LOOK];
-    bool swapped[DOCUMENT_STAGES][DECIDE_LAST_LOOK];
-};
-
-/* Where there is a number alone, the order of the sides is nothing that could matter. A decision
- * that was final does not look at processes that were asked for by another question. */
-static struct decide_sequence flatten(const struct run_case *c, struct sequences *to,
-                                      enum document_stage stage)
-{
-    const struct run_sequence *q = &c->sequence[stage];
-    size_t n = c->decided_n[STAGE_FIRST] ? c->decided_n[stage] : q->n;
-    bool cycles = false, paired = c->record.mode == MODE_PAIRED;
-    for (size_t i = 0; i < n; i++) {
-        to->d[stage][i] = q->process[i].log_ratio;
-        to->cycles[stage][i] = q->process[i].log_ratio_cycles;
-        to->swapped[stage][i] = q->process[i].swapped;
-        cycles |= !isnan(q->process[i].log_ratio_cycles);
-    }
-    return (struct decide_sequence){.d = to->d[stage],
-                                    .log_ratio_cycles = cycles ? to->cycles[stage] : NULL,
-                                    .swapped = paired ? to->swapped[stage] : NULL,
-                                    .n = n};
-}
-
-enum figure { FIGURE_P90, FIGURE_CALLS, FIGURE_FRESH };
+enum figure { FIGURE_TIME, FIGURE_P90, FIGURE_CALLS, FIGURE_FRESH };
 
 /* One figure of each process of a stage, as far as it is known. */
 struct ratio_column {
-    double d[DECIDE_LAST_LOOK], baseline_ns[DECIDE_LAST_LOOK];
+    double d[DECIDE_LAST_LOOK], cycles[DECIDE_LAST_LOOK], baseline_ns[DECIDE_LAST_LOOK];
     bool swapped[DECIDE_LAST_LOOK];
+    bool has_cycles;
     size_t n;
 };
 
+/* A decision on the time that was final does not look at processes that were asked for by another
+ * question. */
 static struct ratio_column column_of(const struct run_case *c, enum document_stage stage,
                                      enum figure figure)
 {
     const struct run_sequence *s = &c->sequence[stage];
+    const bool final = figure == FIGURE_TIME && c->decided_n[STAGE_FIRST];
+    const size_t n = final ? c->decided_n[stage] : s->n;
     struct ratio_column column = {.n = 0};
-    for (size_t i = 0; i < s->n; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct document_process *p = &s->process[i];
-        const double d[] = {p->log_ratio_p90, p->log_ratio_calls, p->log_ratio_fresh};
-        if (!isfinite(d[figure]))
+        const double d[] = {p->log_ratio, p->log_ratio_p90, p->log_ratio_calls, p->log_ratio_fresh};
+        if (figure != FIGURE_TIME && !isfinite(d[figure]))
             continue;
         column.d[column.n] = d[figure];
+        column.cycles[column.n] = p->log_ratio_cycles;
+        column.has_cycles |= figure == FIGURE_TIME && !isnan(p->log_ratio_cycles);
         column.baseline_ns[column.n] =
             figure == FIGURE_CALLS ? s->baseline[i].call_ns : p->baseline_p50_ns;
         column.swapped[column.n++] = p->swapped;
     }
     return column;
+}
+
+/* Where there is a number alone, the order of the sides is nothing that could matter. */
+static struct decide_sequence sequence_of(const struct run_case *c, const struct ratio_column *of)
+{
+    return (struct decide_sequence){.d = of->d,
+                                    .log_ratio_cycles = of->has_cycles ? of->cycles : NULL,
+                                    .swapped = c->record.mode == MODE_PAIRED ? of->swapped : NULL,
+                                    .n = of->n};
 }
 
 /* The ratio of a figure over the sequence that decides, for the report; false: it is known of fewer
@@ -124,19 +114,17 @@ static const char *same_thing(const struct run *run, const struct run_case *c)
 
 static void decide_measured(const struct run *run, struct run_case *c)
 {
-    struct sequences flat;
-    const struct run_sequence *first = &c->sequence[STAGE_FIRST];
+    struct ratio_column first = column_of(c, STAGE_FIRST, FIGURE_TIME);
+    const struct ratio_column then = column_of(c, STAGE_CONFIRMATION, FIGURE_TIME);
     const struct document_arm *arm = run_arm(c, ROLE_CANDIDATE);
     double mhz = arm && arm->has_timing ? arm->timing.sm_clock_mhz : 0;
-    double baseline_ns[DECIDE_LAST_LOOK], threshold = run_threshold(run, c);
+    double threshold = run_threshold(run, c);
     bool paired = c->record.mode == MODE_PAIRED;
-    for (size_t i = 0; i < first->n; i++)
-        baseline_ns[i] = first->process[i].baseline_p50_ns;
-    struct decide_input in = {
-        .first = flatten(c, &flat, STAGE_FIRST),
-        .confirmation = flatten(c, &flat, STAGE_CONFIRMATION),
+    const struct decide_input in = {
+        .first = sequence_of(c, &first),
+        .confirmation = sequence_of(c, &then),
         .threshold = paired ? threshold : fmax(threshold, NUMBER_THRESHOLD),
-        .baseline_p50_ns = paired ? stats_middle(baseline_ns, first->n) : c->baseline.p50_ns,
+        .baseline_p50_ns = paired ? stats_middle(first.baseline_ns, first.n) : c->baseline.p50_ns,
         .floor_ns = mhz > 0 ? FLOOR_CYCLES * 1e3 / mhz : HOST_FLOOR_NS,
         .control_drift = run_control_drift(run),
         .counts_cycles = paired && counts_cycles(run),
@@ -234,8 +222,8 @@ static void ask(const struct run *run, struct run_case *c, struct run_question *
     struct ratio_column first = column_of(c, STAGE_FIRST, figure);
     struct ratio_column confirmation = column_of(c, STAGE_CONFIRMATION, figure);
     const struct decide_input in = {
-        .first = {.d = first.d, .swapped = first.swapped, .n = first.n},
-        .confirmation = {.d = confirmation.d, .swapped = confirmation.swapped, .n = confirmation.n},
+        .first = sequence_of(c, &first),
+        .confirmation = sequence_of(c, &confirmation),
         .threshold = threshold,
         .baseline_p50_ns = stats_middle(first.baseline_ns, first.n),
         .floor_ns = floor_ns,
