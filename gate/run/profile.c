@@ -85,6 +85,7 @@ static void compare_tables(const struct ncu_table *new, const struct ncu_table *
 /* A case on one side. */
 struct profile_side {
     const struct run_case *c;
+    char library[PATHS_MAX];
     struct ncu_table table;
     struct gate_error why; /* there is no table */
     bool looked_at;
@@ -130,7 +131,7 @@ static size_t launch_under(const struct job *job, const struct supervisor_option
 /* One process for these cases; the one that fails is the last that is looked at. */
 static enum gate_status profile_once(const struct job *job, const char *library,
                                      struct profile_side *const *sides, size_t n,
-                                     struct ncu_table *tables, struct gate_error *err)
+                                     struct gate_error *err)
 {
     char log[PATHS_MAX], metrics[NCU_METRICS_SIZE];
     const char *words[NCU_WORDS];
@@ -146,6 +147,7 @@ static enum gate_status profile_once(const struct job *job, const char *library,
     o.wrapper = words;
     o.n_wrapper = ncu_words(job->ncu, log, job->hopper, metrics, words);
     o.n_providers = 0;
+    struct ncu_table *tables = xcalloc(n, sizeof *tables);
     size_t launched = launch_under(job, &o, sides, n, &failed);
     buf_init(&text, LOG_MAX_BYTES);
     if (!file_read(log, &text, &read))
@@ -163,47 +165,32 @@ static enum gate_status profile_once(const struct job *job, const char *library,
         else if (!tables[i].n)
             gate_fail(&sides[i]->why, GATE_IO, "ncu saw no kernel of it");
     }
+    free(tables);
     return GATE_OK;
 }
 
-/* All cases whose library on this side it is. A case that ends the process costs the others one
- * more; a second one costs them their counters. */
-static void profile_library(const struct job *job, const char *library,
-                            struct profile_side *const *sides, size_t n)
+/* All cases on the side of this library, of which `sides` begins with one. A case that ends the
+ * process costs the others one more; a second one costs them their counters. */
+static void profile_library(const struct job *job, struct profile_side *sides, size_t n_sides)
 {
-    size_t done = 0;
+    struct profile_side *same[PROFILE_CASES_MAX];
+    size_t n = 0, done = 0;
     struct gate_error err = {0};
-    struct ncu_table *tables = xcalloc(n, sizeof *tables);
+    for (size_t i = 0; i < n_sides && n < PROFILE_CASES_MAX; i++)
+        if (!sides[i].why.status && !strcmp(sides[i].library, sides->library))
+            same[n++] = &sides[i];
     for (int tries = 0; tries < 2 && !err.status && done < n && !interrupt_signal(); tries++) {
-        profile_once(job, library, sides + done, n - done, tables, &err);
-        while (done < n && sides[done]->looked_at)
+        profile_once(job, sides->library, same + done, n - done, &err);
+        while (done < n && same[done]->looked_at)
             done++;
     }
     if (!err.status)
         gate_fail(&err, GATE_ENVIRONMENT, "ncu failed with the cases before it");
     for (; done < n; done++)
-        sides[done]->why = err;
-    free(tables);
+        same[done]->why = err;
 }
 
 /* ---- a run ---- */
-
-/* The cases that are compared with one baseline at a time. */
-static void profile_baselines(const struct job *job, struct profile_side *sides, size_t n)
-{
-    struct profile_side *same[PROFILE_CASES_MAX];
-    char path[PATHS_MAX];
-    for (size_t i = 0; i < n; i++) {
-        size_t n_same = 0;
-        if (sides[i].looked_at || sides[i].why.status)
-            continue;
-        for (size_t k = i; k < n; k++)
-            if (job->run->against_path || !strcmp(sides[k].c->opened, sides[i].c->opened))
-                same[n_same++] = &sides[k];
-        if (!run_baseline_path(job->run, sides[i].c, path, &sides[i].why))
-            profile_library(job, path, same, n_same);
-    }
-}
 
 void profile_run(struct run *run, const struct supervisor_options *options,
                  void (*progress)(const char *text))
@@ -229,17 +216,18 @@ void profile_run(struct run *run, const struct supervisor_options *options,
     }
     if (!n)
         return;
-    struct profile_side *new = xcalloc(n, sizeof *new), *old = xcalloc(n, sizeof *old);
-    struct profile_side *all[PROFILE_CASES_MAX];
+    struct profile_side *new = xcalloc(2 * n, sizeof *new), *old = new + n;
     for (size_t i = 0; i < n; i++) {
-        all[i] = &new[i];
         new[i].c = old[i].c = cases[i];
-        toolkit_find("ncu", "/opt/nvidia/nsight-compute/*/ncu", job.ncu, &new[i].why);
+        snprintf(new[i].library, sizeof new[i].library, "%s", options->library);
+        if (toolkit_find("ncu", "/opt/nvidia/nsight-compute/*/ncu", job.ncu, &new[i].why))
+            old[i].why = new[i].why;
+        else
+            run_baseline_path(run, cases[i], old[i].library, &old[i].why);
     }
-    if (!new[0].why.status) {
-        profile_library(&job, job.options->library, all, n);
-        profile_baselines(&job, old, n);
-    }
+    for (struct profile_side *side = new; side < new + 2 * n; side++)
+        if (!side->looked_at && !side->why.status)
+            profile_library(&job, side, (size_t)((side < old ? old : new + 2 * n) - side));
     for (size_t i = 0; i < n; i++) {
         struct profile *p = cases[i]->profile;
         const struct gate_error *why = new[i].why.status ? &new[i].why : &old[i].why;
@@ -250,5 +238,4 @@ void profile_run(struct run *run, const struct supervisor_options *options,
         compare_tables(&new[i].table, &old[i].table, cases[i]);
     }
     free(new);
-    free(old);
 }
