@@ -77,3 +77,15 @@ void utf8_print(char *to, size_t size, const char *format, ...)
     if (size)
         utf8_trim(to);
 }
+
+void utf8_join(char *to, size_t size, const char *between, const char *format, ...)
+{
+    size_t used = strlen(to);
+    va_list args;
+    utf8_print(to + used, size - used, "%s", used ? between : "");
+    used = strlen(to);
+    va_start(args, format);
+    vsnprintf(to + used, size - used, format, args);
+    va_end(args);
+    utf8_trim(to + used);
+}

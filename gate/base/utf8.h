@@ -31,4 +31,8 @@ char *utf8_trim(char *s);
 void utf8_print(char *to, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The same behind the text that is there, with `between` in between unless that is empty. */
+void utf8_join(char *to, size_t size, const char *between, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
 #endif

@@ -2,25 +2,11 @@
 #include "gate/baseline/ratchet.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "gate/base/utf8.h"
 #include "gate/decide/stats.h"
-
-__attribute__((format(printf, 2, 3))) static void set_reason(struct ratchet_end *out,
-                                                             const char *format, ...)
-{
-    size_t used = strlen(out->text);
-    va_list args;
-    if (used && used + 2 < sizeof out->text) {
-        memcpy(out->text + used, "; ", 3);
-        used += 2;
-    }
-    va_start(args, format);
-    vsnprintf(out->text + used, sizeof out->text - used, format, args);
-    va_end(args);
-}
 
 /* ---- what of a run becomes a baseline ---- */
 
@@ -125,7 +111,7 @@ static enum gate_status begin_epoch(struct moving *m, const char *why, struct ga
     TRY(baseline_set(m->b, m->case_id, m->contract, &fresh, &note, err));
     baseline_find(m->b, m->case_id, m->contract, record);
     m->out->changed = m->out->epoch = true;
-    set_reason(m->out, "a new epoch: %s", reason);
+    utf8_join(m->out->text, sizeof m->out->text, "; ", "a new epoch: %s", reason);
     return GATE_OK;
 }
 
@@ -159,7 +145,7 @@ static enum gate_status lower(struct moving *m, enum baseline_action action, str
     e.control_ns = m->record.control_ns;
     TRY(baseline_set(m->b, m->case_id, m->contract, &e, &note, err));
     m->out->changed = m->out->lowered = true;
-    set_reason(m->out, "taken as the baseline: %s", reason);
+    utf8_join(m->out->text, sizeof m->out->text, "; ", "taken as the baseline: %s", reason);
     return GATE_OK;
 }
 
@@ -186,9 +172,9 @@ static enum gate_status follow_trend(struct moving *m, struct gate_error *err)
     for (size_t i = n; off && i-- > 0 && runs[i].again > 0 && (runs[i].again > 1) == (again > 1);)
         out->off++;
     if (off)
-        set_reason(out,
-                   "the baseline's own library %s, run %zu of %d in a row that begins an epoch",
-                   why, out->off, RATCHET_TREND_RUNS);
+        utf8_join(out->text, sizeof out->text, "; ",
+                  "the baseline's own library %s, run %zu of %d in a row that begins an epoch", why,
+                  out->off, RATCHET_TREND_RUNS);
     if (out->off >= RATCHET_TREND_RUNS)
         TRY(begin_epoch(m, why, err));
     if (out->faster >= RATCHET_TREND_RUNS)
@@ -206,8 +192,9 @@ static enum gate_status follow_trend(struct moving *m, struct gate_error *err)
                                                .again = again};
     out->changed = true;
     if (out->faster)
-        set_reason(out, "run %zu of %d in a row that makes it the baseline", out->faster,
-                   RATCHET_TREND_RUNS);
+        utf8_join(out->text, sizeof out->text, "; ",
+                  "run %zu of %d in a row that makes it the baseline", out->faster,
+                  RATCHET_TREND_RUNS);
     return baseline_trend_add(m->b, m->case_id, &evidence, err);
 }
 

@@ -90,7 +90,7 @@ static void arrange_offsets(const struct row *r)
 
 /* ---- different numbers ---- */
 
-static int64_t common_divisor(int64_t a, int64_t b)
+int64_t common_divisor(int64_t a, int64_t b)
 {
     while (b) {
         const int64_t rest = a % b;

@@ -207,17 +207,6 @@ bool op_read_expression(struct op_reading *r, const char *pointer, const char *t
            field_refuse(&r->fault, "%s: %.200s", pointer, err.message);
 }
 
-static int64_t common_multiple(int64_t a, int64_t b)
-{
-    int64_t x = a, y = b;
-    while (y) {
-        int64_t rest = x % y;
-        x = y;
-        y = rest;
-    }
-    return a / x * b;
-}
-
 /* "n % 16 == 0" says how sizes go up, and "h % kv == 0" that kv counts groups of h. */
 static bool note_multiple(struct op_reading *r, size_t constraint)
 {
@@ -233,7 +222,7 @@ static bool note_multiple(struct op_reading *r, size_t constraint)
         return true;
     }
     if (of.value <= STEP_MAX)
-        own->step[size] = common_multiple(own->step[size], of.value);
+        own->step[size] *= of.value / common_divisor(own->step[size], of.value);
     return of.value <= STEP_MAX && own->step[size] <= STEP_MAX
                ? true
                : field_refuse(&r->fault, "/constraints/%zu: sizes go up by more than 2^20",
@@ -402,8 +391,7 @@ const struct own_op *own_op_at(size_t n)
     return n < n_used ? used[n] : NULL;
 }
 
-/* A path that is as seen from the folder of the file at `path`; false: it is too long. */
-static bool from_folder_of(const char *path, const char *name, char out[PATHS_MAX])
+bool own_op_beside(const char *path, const char *name, char out[PATHS_MAX])
 {
     const char *slash = strrchr(path, '/');
     const int folder = slash && name[0] != '/' ? (int)(slash - path) + 1 : 0;
@@ -440,8 +428,8 @@ static enum gate_status use(const char *path, const struct buf *text, struct gat
     const char *second = own->file.second_reference;
     if (n_used == OPS_OWN_MAX ||
         (size_t)snprintf(own->path, sizeof own->path, "%s", path) >= sizeof own->path ||
-        !from_folder_of(path, own->file.reference, own->reference) ||
-        (second && !from_folder_of(path, second, own->second))) {
+        !own_op_beside(path, own->file.reference, own->reference) ||
+        (second && !own_op_beside(path, second, own->second))) {
         own_op_free(own);
         return gate_fail(err, GATE_USAGE, "'%s': a suite has at most %d ops of its own", path,
                          OPS_OWN_MAX);

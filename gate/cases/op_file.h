@@ -152,6 +152,9 @@ void own_op_free(struct own_op *own);
  * program runs. GATE_IO: it cannot be read. */
 enum gate_status own_op_use(const char *path, struct gate_error *err);
 
+/* A path that is as seen from the folder of the file at `path`; false: it is too long. */
+bool own_op_beside(const char *path, const char *name, char out[PATHS_MAX]);
+
 /* The n-th that is in use; NULL: there are not so many. */
 const struct own_op *own_op_at(size_t n);
 
@@ -198,6 +201,8 @@ struct own_broken {
 bool own_op_broken(const struct own_op *own, const struct kg_problem *p, struct own_broken *broken);
 
 /* ---- arrange.c ---- */
+
+int64_t common_divisor(int64_t a, int64_t b);
 
 /* Draws an input whose fill is arranged, below or up to `end`; not `varied`: in the usual way. */
 void arrange_fill(enum own_fill fill, const struct kg_tensor *t, int64_t end, bool varied,

@@ -2,10 +2,10 @@
 #include "gate/cases/problem.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "gate/base/utf8.h"
 #include "kernels/ops/storage.h"
 
 unsigned problem_dtype_index(const struct kg_problem *p)
@@ -57,34 +57,25 @@ double problem_error_limit(const struct kg_problem *p)
 
 /* ---- ids ---- */
 
-/* Ids of sizes that problem_of_case() lets through fit. */
-__attribute__((format(printf, 2, 3))) static void append(char id[PROBLEM_ID_MAX],
-                                                         const char *format, ...)
-{
-    size_t used = strlen(id);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(id + used, PROBLEM_ID_MAX - used, format, args);
-    va_end(args);
-}
-
+/* Ids of sizes that suite_case_read() lets through fit. */
 void problem_id(const struct kg_problem *p, char id[PROBLEM_ID_MAX])
 {
     const struct op *op = op_of(p);
     const char *before = "/";
     id[0] = '\0';
-    append(id, "%s/%s", op->name, problem_dtype_name(p));
+    utf8_join(id, PROBLEM_ID_MAX, "", "%s/%s", op->name, problem_dtype_name(p));
     for (const char *axis = op->id; *axis; axis++) {
         const struct op_size *s = op_axis(op, *axis);
         if (s->usual && op_size(p, s) == op_length(p, s->usual))
             continue;
-        append(id, "%s%s%lld", before, s->id, (long long)op_size(p, s));
+        utf8_join(id, PROBLEM_ID_MAX, "", "%s%s%lld", before, s->id, (long long)op_size(p, s));
         before = "-";
     }
     if (op->flag)
-        append(id, "/%s", p->flags & op->flag->bit ? op->flag->yes : op->flag->no);
+        utf8_join(id, PROBLEM_ID_MAX, "", "/%s",
+                  p->flags & op->flag->bit ? op->flag->yes : op->flag->no);
     if (op->param && op_param(p, op->param) != op->param->usual(p))
-        append(id, "-%s%.9g", op->param->key, op_param(p, op->param));
+        utf8_join(id, PROBLEM_ID_MAX, "", "-%s%.9g", op->param->key, op_param(p, op->param));
 }
 
 /* ---- tensors ---- */

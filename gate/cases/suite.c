@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/file.h"
 #include "gate/base/json.h"
 #include "gate/base/paths.h"
+#include "gate/base/utf8.h"
 #include "gate/cases/op_file.h"
 #include "gate/document/fields_table.h"
 
@@ -126,9 +128,8 @@ static bool check_keys(const struct op *op, const struct case_file *c, struct fi
                                : k == op->n_sizes ? (op->param ? op->param->key : NULL)
                                : op->flag         ? op->flag->key
                                                   : NULL;
-            size_t used = strlen(takes);
             if (name)
-                snprintf(takes + used, sizeof takes - used, "%s%s", used ? ", " : "", name);
+                utf8_join(takes, sizeof takes, ", ", "%s", name);
             known |= name && !strcmp(name, key);
         }
         if (!known) { /* any text is a key: it may be long, and have a ": " */
@@ -178,12 +179,9 @@ static bool read_problem(const struct case_file *c, struct kg_problem *out,
     const struct dtype *rows = op ? op_rows(op, &n) : NULL;
     const char *key = op ? "dtype" : "op";
     char names[300] = ""; /* of what there is instead */
-    for (size_t i = 0; op ? i < n : op_at(i) != NULL; i++) {
-        size_t used = strlen(names);
+    for (size_t i = 0; op ? i < n : op_at(i) != NULL; i++)
         if (!op || op_has_dtype(op, &rows[i]))
-            snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
-                     op ? rows[i].name : op_at(i)->name);
-    }
+            utf8_join(names, sizeof names, ", ", "%s", op ? rows[i].name : op_at(i)->name);
     if (!dtype)
         return field_refuse(fault, "/%s: unknown %s '%.100s'; there are %s", key, key,
                             op ? c->dtype : c->op, names);
@@ -225,8 +223,7 @@ static bool check_literals(const struct suite_case *c, const struct case_values 
     for (unsigned i = 0; i < n; i++) {
         if (tensors[i].is_output != is_output)
             continue;
-        size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", tensors[i].name);
+        utf8_join(names, sizeof names, ", ", "%s", tensors[i].name);
         if (!strcmp(tensors[i].name, v->tensor))
             found = &tensors[i];
     }
@@ -273,43 +270,34 @@ static enum gate_status fail_at(const struct source *src, const struct field_fau
     return gate_fail(err, status, "%s:%u:%u: %s", src->path, line, column, fault->message);
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-    const struct suite_case *x = *(const struct suite_case *const *)a;
-    const struct suite_case *y = *(const struct suite_case *const *)b;
-    int order = strcmp(x->id, y->id);
-    return order ? order : (x > y) - (x < y);
-}
-
 static enum gate_status check_duplicates(const struct suite *s, const struct source *src,
                                          struct gate_error *err)
 {
     struct field_fault fault;
-    const struct suite_case **sorted = malloc(s->n_cases * sizeof *sorted);
-    if (!sorted)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    const char *twice, **ids = xcalloc(s->n_cases, sizeof *ids);
+    size_t seen = 0;
     for (size_t i = 0; i < s->n_cases; i++)
-        sorted[i] = &s->cases[i];
-    qsort(sorted, s->n_cases, sizeof *sorted, compare_ids);
-    enum gate_status status = GATE_OK;
-    for (size_t i = 1; i < s->n_cases && !status; i++) {
-        if (strcmp(sorted[i - 1]->id, sorted[i]->id) != 0)
+        ids[i] = s->cases[i].id;
+    bool known = fields_twice(ids, s->n_cases, sizeof *ids, &twice);
+    free(ids);
+    if (!known)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    for (size_t i = 0; twice && i < s->n_cases; i++) {
+        seen += !strcmp(s->cases[i].id, twice);
+        if (seen < 2)
             continue;
-        field_refuse(&fault, "/cases/%zu: case '%s' is there already; remove one of the two",
-                     (size_t)(sorted[i] - s->cases), sorted[i]->id);
-        status = fail_at(src, &fault, GATE_USAGE, err);
+        field_refuse(&fault, "/cases/%zu: case '%s' is there already; remove one of the two", i,
+                     twice);
+        return fail_at(src, &fault, GATE_USAGE, err);
     }
-    free(sorted);
-    return status;
+    return GATE_OK;
 }
 
 static enum gate_status read_cases(struct suite *s, const struct source *src,
                                    struct gate_error *err)
 {
     struct field_fault fault;
-    s->cases = calloc(s->file.n_cases, sizeof *s->cases);
-    if (!s->cases)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    s->cases = xcalloc(s->file.n_cases, sizeof *s->cases);
     for (; s->n_cases < s->file.n_cases; s->n_cases++)
         if (!suite_case_read(&s->file.cases[s->n_cases], &s->cases[s->n_cases], &fault)) {
             const struct field_fault inner = fault;
@@ -324,13 +312,10 @@ static enum gate_status read_cases(struct suite *s, const struct source *src,
 static enum gate_status use_ops(const struct suite *s, const struct source *src, const char *place,
                                 struct gate_error *err)
 {
-    const char *slash = strrchr(place, '/');
     for (size_t i = 0; i < s->file.n_ops; i++) {
-        const int folder = slash && s->file.ops[i][0] != '/' ? (int)(slash - place) + 1 : 0;
         char path[PATHS_MAX];
         struct field_fault fault;
-        int n = snprintf(path, sizeof path, "%.*s%s", folder, place, s->file.ops[i]);
-        enum gate_status status = (size_t)n < sizeof path
+        enum gate_status status = own_op_beside(place, s->file.ops[i], path)
                                       ? own_op_use(path, err)
                                       : gate_fail(err, GATE_USAGE, "the path is too long");
         if (status == GATE_IO) {

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,17 +34,6 @@ const char *run_baseline_sha256(const struct run *run, const struct run_case *c)
 const struct document_arm *run_arm(const struct run_case *c, enum document_role role)
 {
     return document_find_arm(c->result.arms, c->result.n_arms, role);
-}
-
-void run_add_reason(struct run_case *c, const char *format, ...)
-{
-    char text[sizeof c->reason];
-    size_t used = strlen(c->reason);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    utf8_print(c->reason + used, sizeof c->reason - used, "; %s", text);
 }
 
 /* ---- what a process measured ---- */
@@ -416,9 +404,9 @@ static void conclude(struct run *run)
         }
         /* Notes and messages of workers go behind the reason. */
         if (c->note[0])
-            run_add_reason(c, "%s", c->note);
+            utf8_join(c->reason, sizeof c->reason, "; ", "%s", c->note);
         if (c->result.outcome == CASE_MEASURED && c->result.message[0])
-            run_add_reason(c, "%.400s", c->result.message);
+            utf8_join(c->reason, sizeof c->reason, "; ", "%.400s", c->result.message);
         run_remeasure_baseline(run, c);
     }
     run_count_verdicts(run);

@@ -239,10 +239,6 @@ void run_fall_back(const struct run *run, struct run_case *c, const char *why);
 enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress_fn progress,
                              struct gate_error *err);
 
-/* Puts "; " and this behind the reason, as far as there is room. */
-void run_add_reason(struct run_case *c, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
 /*
  * Changes the baselines as far as the policy lets it: new cases that are right are taken (their
  * verdict turns to pass), and the ratchet moves others. Standard error says how many new ones have

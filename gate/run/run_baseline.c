@@ -51,10 +51,9 @@ static void pair_with(const struct run *run, struct run_case *c, const struct so
 {
     if (s->why[0]) { /* nowhere: which command brings it? */
         run_fall_back(run, c, s->why);
-        size_t used = strlen(c->note);
-        snprintf(c->note + used, sizeof c->note - used,
-                 "; 'gate baseline fetch --server URL' brings the library where a tracking server "
-                 "has it, and --against FILE takes a copy of it");
+        utf8_join(c->note, sizeof c->note, "; ",
+                  "'gate baseline fetch --server URL' brings the library where a tracking server "
+                  "has it, and --against FILE takes a copy of it");
         return;
     }
     memcpy(c->opened, s->found.sha256, sizeof c->opened);

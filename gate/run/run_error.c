@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gate/base/utf8.h"
 #include "gate/run/run.h"
 
 /* Relative Frobenius error of a result that is rounded once, in units of the dtype's last place:
@@ -134,7 +135,6 @@ void run_judge_error(const struct run *run, struct run_case *c)
 {
     const struct held h = worst(run, c);
     char speed[sizeof c->reason], output[64] = "";
-    size_t used = strlen(c->note);
     if (h.ratio > DECIDE_ERROR_JUMP) {
         c->record.verdict = VERDICT_REGRESSION;
         if (h.output)
@@ -150,9 +150,9 @@ void run_judge_error(const struct run *run, struct run_case *c)
                  speed);
     } else if (isnan(h.ratio) && c->result.outcome == CASE_MEASURED &&
                c->record.mode != MODE_NONE) { /* said: nobody shall take it for right */
-        snprintf(c->note + used, sizeof c->note - used, "%saccuracy is not compared: %s %s",
-                 used ? "; " : "", isnan(h.own) ? "the candidate" : run->policy.other,
-                 !isnan(h.own) && c->record.mode == MODE_NUMBER ? "has no error on record"
-                                                                : "was not verified");
+        utf8_join(c->note, sizeof c->note, "; ", "accuracy is not compared: %s %s",
+                  isnan(h.own) ? "the candidate" : run->policy.other,
+                  !isnan(h.own) && c->record.mode == MODE_NUMBER ? "has no error on record"
+                                                                 : "was not verified");
     }
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gate/base/utf8.h"
 #include "gate/baseline/artifact.h"
 #include "gate/baseline/ratchet.h"
 #include "gate/run/run.h"
@@ -36,7 +37,8 @@ void run_remeasure_baseline(const struct run *run, struct run_case *c)
         return;
     c->record.baseline.off = YES;
     if (!run->policy.ratchet)
-        run_add_reason(c, "the baseline's own library %s: its record may be of another epoch", why);
+        utf8_join(c->reason, sizeof c->reason, "; ",
+                  "the baseline's own library %s: its record may be of another epoch", why);
 }
 
 bool run_may_move(const struct run *run, const struct run_case *c)
@@ -89,7 +91,7 @@ static enum gate_status keep_new(const struct run *run, struct run_case *c,
     char width[120] = "";
     double half_widths[DECIDE_LAST_LOOK];
     if (!candidate_entry(run, c, STAGE_FIRST, &entry)) {
-        run_add_reason(c, "%s", no_control);
+        utf8_join(c->reason, sizeof c->reason, "; ", "%s", no_control);
         return GATE_OK;
     }
     /* The median over the processes of what each knows its p50 within. That it is wide does not
@@ -139,14 +141,14 @@ static enum gate_status keep_moved(const struct run *run, struct run_case *c,
     if (!found.judged && !found.confirmed)
         return GATE_OK;
     if (!candidate_entry(run, c, stage, &found.candidate)) {
-        run_add_reason(c, "%s", no_control);
+        utf8_join(c->reason, sizeof c->reason, "; ", "%s", no_control);
         return GATE_OK;
     }
     TRY(ratchet_move(baseline, c->about->id, run->greeting->contract, &found, &end, err));
     kept->changed |= end.changed;
     kept->candidate |= end.lowered;
     if (end.text[0])
-        run_add_reason(c, "%s", end.text);
+        utf8_join(c->reason, sizeof c->reason, "; ", "%s", end.text);
     return GATE_OK;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "gate/base/alloc.h"
+#include "gate/base/utf8.h"
 
 /* ---- a part ---- */
 
@@ -217,7 +218,7 @@ enum gate_status merge_documents(const struct document *parts, size_t n, struct 
 {
     struct document whole = parts[0];
     struct document_library libraries[DOCUMENT_LIBRARIES_MAX];
-    size_t counts[VERDICT_COUNT] = {0}, used = 0, n_missing = 0;
+    size_t counts[VERDICT_COUNT] = {0}, n_missing = 0;
     unsigned seen[SHARDS_MAX + 1] = {0};
     char uuid[37], missing[200] = "";
     for (size_t i = 0; i < n; i++)
@@ -228,8 +229,8 @@ enum gate_status merge_documents(const struct document *parts, size_t n, struct 
                              (long long)parts[i].shard.index, (long long)parts[i].shard.count);
     for (int64_t i = 1; i <= whole.shard.count; i++)
         if (!seen[i] && n_missing++ < NAMED_MAX)
-            used += (size_t)snprintf(missing + used, sizeof missing - used, " %lld/%lld",
-                                     (long long)i, (long long)whole.shard.count);
+            utf8_join(missing, sizeof missing, "", " %lld/%lld", (long long)i,
+                      (long long)whole.shard.count);
     if (n_missing)
         return gate_fail(err, GATE_NO_VERDICT, "%zu of %lld parts are missing:%s%s", n_missing,
                          (long long)whole.shard.count, missing,

@@ -594,11 +594,9 @@ enum gate_status supervisor_run_case(struct supervisor *s, const struct case_tas
         supervisor_retire_worker(s);
         status = run_attempts(s, &a, out, err);
     }
-    size_t used = strlen(out->message);
-    for (unsigned i = 0; i < a.n_skip && is_good(out->outcome) && used < sizeof out->message; i++)
-        used += (size_t)snprintf(out->message + used, sizeof out->message - used, "%sleft out '%s'",
-                                 used ? "; " : "", a.skip[i]);
-    if (a.n_skip && is_good(out->outcome) && used < sizeof out->message)
-        utf8_print(out->message + used, sizeof out->message - used, ", which %.300s", a.blamed);
+    for (unsigned i = 0; i < a.n_skip && is_good(out->outcome); i++)
+        utf8_join(out->message, sizeof out->message, "; ", "left out '%s'", a.skip[i]);
+    if (a.n_skip && is_good(out->outcome))
+        utf8_join(out->message, sizeof out->message, ", which ", "%.300s", a.blamed);
     return status;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gate/base/utf8.h"
 #include "gate/cases/op_file.h"
 
 #define DEFAULT_TIMEOUT_S 60.0
@@ -118,25 +119,22 @@ enum gate_status worker_start(const struct supervisor_options *o, const char *co
 static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+:";
 
 /* Appends " --name value", quoted where it has to be; nothing for no value. */
-static size_t add_value(char *text, size_t size, size_t used, const char *name, const char *value)
+static void add_value(char *text, size_t size, const char *name, const char *value)
 {
-    if (!value || used >= size)
-        return used;
-    const char *quote = value[strspn(value, plain)] ? "'" : "";
-    return used +
-           (size_t)snprintf(text + used, size - used, " --%s %s%s%s", name, quote, value, quote);
+    const char *quote = value && value[strspn(value, plain)] ? "'" : "";
+    if (value)
+        utf8_join(text, size, "", " --%s %s%s%s", name, quote, value, quote);
 }
 
 void reproduce_command(const struct reproduce *r, const char *case_id, bool timed, char *text,
                        size_t size)
 {
-    size_t used = (size_t)snprintf(text, size, "gate %s", timed ? "run" : "verify");
-    used = add_value(text, size, used, "device", r->device);
-    used = add_value(text, size, used, "suite", r->suite);
-    used = add_value(text, size, used, "library", r->library);
-    used = add_value(text, size, used, "filter", case_id);
+    snprintf(text, size, "gate %s", timed ? "run" : "verify");
+    add_value(text, size, "device", r->device);
+    add_value(text, size, "suite", r->suite);
+    add_value(text, size, "library", r->library);
+    add_value(text, size, "filter", case_id);
     if (!timed && r->tier != VERIFY_COMMIT)
-        used = add_value(text, size, used, "tier", verify_tier_name(r->tier));
-    if (used < size)
-        snprintf(text + used, size - used, " --seed %016" PRIx64, r->seed);
+        add_value(text, size, "tier", verify_tier_name(r->tier));
+    utf8_join(text, size, "", " --seed %016" PRIx64, r->seed);
 }
