@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/buf.h"
 #include "gate/base/hex.h"
 #include "gate/base/file.h"
@@ -150,17 +151,15 @@ static enum gate_status store(const struct buf *bytes, const char *sha256, struc
 
 enum gate_status artifact_put(const char *library, char sha256[65], struct gate_error *err)
 {
-    struct piece piece;
+    RELEASED_BY(piece_release) struct piece piece = {.n_files = 0};
     char hash[65];
     /* Read once: what is hashed and what is written are the same bytes in memory, whatever happens
      * to the file meanwhile. */
     TRY(piece_read(library, ARTIFACT_MAX_BYTES, &piece, err));
     piece_hash(&piece, hash);
-    enum gate_status status = store(&piece.bytes, hash, err);
-    if (!status)
-        memcpy(sha256, hash, 65);
-    piece_release(&piece);
-    return status;
+    TRY(store(&piece.bytes, hash, err));
+    memcpy(sha256, hash, 65);
+    return GATE_OK;
 }
 
 enum gate_status artifact_put_bytes(const struct buf *bytes, const char *sha256,
@@ -210,7 +209,7 @@ enum gate_status artifact_get_commit(const char *commit, const char *file_name, 
 {
     char cache[PATHS_MAX];
     struct stat st = {0};
-    struct buf note;
+    RELEASED_BY(buf_release) struct buf note = buf_of(4096);
     TRY(check_library_of_commit(commit, file_name, err));
     TRY(artifact_cache_dir(cache, err));
     TRY(paths_set(&artifact_cache, path, err, "%s/commits/%s/%s", cache, commit, file_name));
@@ -219,15 +218,12 @@ enum gate_status artifact_get_commit(const char *commit, const char *file_name, 
                          file_name, commit);
     if (!S_ISREG(st.st_mode)) /* a pipe would never end */
         return gate_fail(err, GATE_ENVIRONMENT, "'%s' is not a regular file: remove it", path);
-    buf_init(&note, 4096);
-    enum gate_status status = file_read(path, &note, err);
-    bool whole = !status && note.len == NOTE_BYTES && note.data[64] == '\n';
+    TRY(file_read(path, &note, err));
+    bool whole = note.len == NOTE_BYTES && note.data[64] == '\n';
     if (whole)
         note.data[64] = '\0';
-    if (whole && hex_is(note.data, 64))
-        memcpy(sha256, note.data, 65);
-    else if (!status)
-        status = gate_fail(err, GATE_ENVIRONMENT, "'%s' is damaged (no SHA-256): remove it", path);
-    buf_release(&note);
-    return status ? status : artifact_get(sha256, path, err);
+    if (!whole || !hex_is(note.data, 64))
+        return gate_fail(err, GATE_ENVIRONMENT, "'%s' is damaged (no SHA-256): remove it", path);
+    memcpy(sha256, note.data, 65);
+    return artifact_get(sha256, path, err);
 }

@@ -169,7 +169,7 @@ enum gate_status baseline_load(const char *path, const char *device_model, struc
     struct baseline_file *f = &b->file;
     struct fields_taken taken = {.texts = NULL};
     struct stat st;
-    struct buf text;
+    RELEASED_BY(buf_release) struct buf text = buf_of(MAX_FILE);
     unsigned line, column;
     *f = (struct baseline_file){.schema = schemas[0], .contract = ""};
     /* A link that leads nowhere is there, and cannot be read. */
@@ -178,7 +178,6 @@ enum gate_status baseline_load(const char *path, const char *device_model, struc
         *out = b;
         return GATE_OK;
     }
-    buf_init(&text, MAX_FILE);
     enum gate_status status = file_read(path, &text, err);
     if (!status)
         status = fields_parse(&baseline_file_shape, path, 1, text.data, text.len, GATE_IO, f,
@@ -190,7 +189,6 @@ enum gate_status baseline_load(const char *path, const char *device_model, struc
             gate_fail(err, GATE_ENVIRONMENT, "%s:%u:%u: these baselines are of '%s', not of '%s'",
                       path, line, column, f->device_model, device_model);
     }
-    buf_release(&text);
     if (status) {
         baseline_free(b);
         return status;
@@ -335,19 +333,14 @@ static enum gate_status store(struct baseline *b, const char *case_id, const cha
                                         .n_log = 1};
     struct fields_taken taken = {.texts = NULL};
     struct field_fault fault;
-    struct buf text;
-    enum gate_status status = GATE_OK;
-    buf_init(&text, MAX_FILE);
+    RELEASED_BY(buf_release) struct buf text = buf_of(MAX_FILE);
     write_file(&alone, &text);
     if (text.failed)
-        status = gate_fail(err, GATE_INTERNAL, "out of memory");
-    else if (!fields_take(&baseline_file_shape, text.data, text.len, &read, &taken, &fault))
-        status = gate_fail(err, GATE_USAGE, "can't change the baseline of '%s': %s: %s", case_id,
-                           fault.pointer, fault.message);
-    buf_release(&text);
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    if (!fields_take(&baseline_file_shape, text.data, text.len, &read, &taken, &fault))
+        return gate_fail(err, GATE_USAGE, "can't change the baseline of '%s': %s: %s", case_id,
+                         fault.pointer, fault.message);
     keep(b, taken.texts);
-    if (status)
-        return status;
     if (old) {
         free(old->entry.suites);
         free(old->entry.outputs);
@@ -474,16 +467,12 @@ enum gate_status baseline_lock(const char *folder, int *fd, struct gate_error *e
 
 enum gate_status baseline_save(const struct baseline *b, const char *path, struct gate_error *err)
 {
-    struct buf text;
+    RELEASED_BY(buf_release) struct buf text = buf_of(MAX_FILE);
     if (!b->file.contract[0])
         return gate_fail(err, GATE_INTERNAL, "'%s': there are no baselines to store", path);
-    buf_init(&text, MAX_FILE);
     write_file(&b->file, &text);
-    enum gate_status status =
-        text.failed ? gate_fail(err, GATE_INTERNAL, "'%s': too large, or out of memory", path)
-                    : file_write_atomic(path, text.data, text.len, err);
-    buf_release(&text);
-    return status;
+    return text.failed ? gate_fail(err, GATE_INTERNAL, "'%s': too large, or out of memory", path)
+                       : file_write_atomic(path, text.data, text.len, err);
 }
 
 static int is_baseline_file(const struct dirent *entry)

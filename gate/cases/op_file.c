@@ -443,14 +443,10 @@ static enum gate_status use(const char *path, const struct buf *text, struct gat
 
 enum gate_status own_op_use(const char *path, struct gate_error *err)
 {
-    struct buf text;
+    RELEASED_BY(buf_release) struct buf text = buf_of(OP_FILE_MAX);
     for (size_t i = 0; i < n_used; i++)
         if (!strcmp(used[i]->path, path))
             return GATE_OK;
-    buf_init(&text, OP_FILE_MAX);
-    enum gate_status status = file_read(path, &text, err);
-    if (!status)
-        status = use(path, &text, err);
-    buf_release(&text);
-    return status;
+    TRY(file_read(path, &text, err));
+    return use(path, &text, err);
 }

@@ -335,8 +335,7 @@ enum gate_status suite_load(const char *path, struct suite *out, struct gate_err
 enum gate_status suite_load_copy(const char *path, const char *place, struct suite *out,
                                  struct gate_error *err)
 {
-    struct buf text;
-    buf_init(&text, SUITE_MAX_BYTES);
+    RELEASED_BY(buf_release) struct buf text = buf_of(SUITE_MAX_BYTES);
     struct source src = {.path = path, .text = &text};
     *out = (struct suite){0};
     enum gate_status status = file_read(path, &text, err);
@@ -347,7 +346,6 @@ enum gate_status suite_load_copy(const char *path, const char *place, struct sui
         status = use_ops(out, &src, place, err);
     if (!status)
         status = read_cases(out, &src, err);
-    buf_release(&text);
     if (status)
         suite_free(out);
     return status;

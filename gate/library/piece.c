@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/file.h"
 #include "gate/base/paths.h"
 #include "gate/base/utf8.h"
@@ -194,12 +195,11 @@ void piece_hash(const struct piece *piece, char sha256[65])
 
 enum gate_status piece_hash_file(const char *path, char sha256[65], struct gate_error *err)
 {
-    struct piece piece;
+    RELEASED_BY(piece_release) struct piece piece = {.n_files = 0};
     const enum gate_status status = piece_read(path, HASHED_MAX_BYTES, &piece, err);
     if (status)
         return status == GATE_WRONG ? gate_fail_context(err, "kernel library '%s'", path) : status;
     piece_hash(&piece, sha256);
-    piece_release(&piece);
     return GATE_OK;
 }
 
@@ -239,12 +239,11 @@ static const char *find_other(const struct piece *p)
 
 bool needs_only_system(const char *path, char *other, size_t size)
 {
-    struct piece piece;
-    bool read = !piece_read(path, HASHED_MAX_BYTES, &piece, NULL);
-    const char *found = read ? find_other(&piece) : "(a file that cannot be read)";
+    RELEASED_BY(piece_release) struct piece piece = {.n_files = 0};
+    const char *found = piece_read(path, HASHED_MAX_BYTES, &piece, NULL)
+                            ? "(a file that cannot be read)"
+                            : find_other(&piece);
     if (found)
         utf8_print(other, size, "%.150s", found);
-    if (read)
-        piece_release(&piece);
     return !found;
 }

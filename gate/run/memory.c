@@ -118,16 +118,12 @@ static bool read_file(const char *path, struct buf *bytes, struct gate_error *er
 struct memory *memory_open(const char *library)
 {
     struct gate_error err, unread;
-    struct buf environment;
+    RELEASED_BY(buf_release) struct buf environment = buf_of(FILE_MAX);
     char other[200];
     struct memory *m = xcalloc(1, sizeof *m);
-    m->lock = -1;
-    buf_init(&m->bytes, FILE_MAX);
-    buf_init(&m->fresh, FILE_MAX);
-    buf_init(&environment, FILE_MAX);
+    *m = (struct memory){.lock = -1, .bytes = buf_of(FILE_MAX), .fresh = buf_of(FILE_MAX)};
     scrub_list(&environment);
     SHA256Data((const uint8_t *)environment.data, environment.len, m->environment);
-    buf_release(&environment);
     bool known = !piece_hash_file(library, m->library, &err) &&
                  !file_sha256("/proc/self/exe", m->program, &err);
     if (known && !needs_only_system(library, other, sizeof other))
@@ -166,9 +162,8 @@ void memory_close(struct memory *m, bool keep)
                 m->path);
         unlink(m->path);
     } else if (changed) {
-        struct buf text;
+        RELEASED_BY(buf_release) struct buf text = buf_of(FILE_MAX);
         size_t n = m->n_fresh;
-        buf_init(&text, FILE_MAX);
         buf_printf(&text, "{\"schema\":\"%s\",\"entries\":[\n", schemas[0]);
         buf_append(&text, m->fresh.data, m->fresh.len);
         for (size_t i = 0; i < m->file.n_entries && n < ENTRIES_MAX; i++) {
@@ -185,7 +180,6 @@ void memory_close(struct memory *m, bool keep)
             fprintf(stderr, "gate run: what was found is too much to be remembered\n");
         else if (file_write_atomic(m->path, text.data, text.len, &why))
             fprintf(stderr, "gate run: what was found is not remembered: %s\n", why.message);
-        buf_release(&text);
     }
     fields_release(&memory_file_shape, &m->file);
     free(m->taken.texts);
@@ -241,13 +235,11 @@ static void key_of(const struct run *run, const struct run_case *c, enum finding
         add(&key, lib->sha256);
     }
     if (what != FINDING_CEILINGS) {
-        struct buf problem;
-        buf_init(&problem, 1 << 20);
+        RELEASED_BY(buf_release) struct buf problem = buf_of(1 << 20);
         fields_write(&case_file_shape, c->about->file, &problem);
         buf_puts(&problem, c->record.op_sha256 ? c->record.op_sha256 : "");
         add(&key, run->memory->library);
         add(&key, problem.data);
-        buf_release(&problem);
     }
     SHA256End(&key, hex);
 }

@@ -137,7 +137,7 @@ static enum gate_status profile_once(const struct job *job, const char *library,
     const char *words[NCU_WORDS];
     struct supervisor_options o = *job->options;
     struct gate_error read = {0}, failed = {0};
-    struct buf text;
+    RELEASED_BY(buf_release) struct buf text = buf_of(LOG_MAX_BYTES);
     snprintf(log, sizeof log, "%s/gate-ncu.XXXXXX", file_temporary_folder());
     int fd = mkstemp(log);
     if (fd < 0)
@@ -147,12 +147,10 @@ static enum gate_status profile_once(const struct job *job, const char *library,
     o.wrapper = words;
     o.n_wrapper = ncu_words(job->ncu, log, job->hopper, metrics, words);
     o.n_providers = 0;
-    struct ncu_table *tables = xcalloc(n, sizeof *tables);
+    RELEASED_BY(free_at) struct ncu_table *tables = xcalloc(n, sizeof *tables);
     size_t launched = launch_under(job, &o, sides, n, &failed);
-    buf_init(&text, LOG_MAX_BYTES);
     if (!file_read(log, &text, &read))
         ncu_read(text.data ? text.data : "", text.len, tables, n, &read);
-    buf_release(&text);
     unlink(log);
     for (size_t i = 0; i < n && i <= launched; i++) {
         sides[i]->looked_at = true;
@@ -165,7 +163,6 @@ static enum gate_status profile_once(const struct job *job, const char *library,
         else if (!tables[i].n)
             gate_fail(&sides[i]->why, GATE_IO, "ncu saw no kernel of it");
     }
-    free(tables);
     return GATE_OK;
 }
 

@@ -213,18 +213,16 @@ static void forget_greeting(struct greeting *g)
 
 static enum gate_status start_worker(struct supervisor *s, struct gate_error *err)
 {
-    struct buf line;
+    RELEASED_BY(buf_release) struct buf line = buf_of(PROTOCOL_LINE_MAX + 1);
     struct greeting g = {.taken = {.texts = NULL}};
     enum gate_status status;
     TRY(worker_start(s->options, (const char *const *)s->baselines, s->n_baselines,
                      !s->without_providers, &s->process, err));
-    buf_init(&line, PROTOCOL_LINE_MAX + 1);
     if (read_record(s, fmax(s->options->timeout_s, GREETING_MIN_S), &line))
         status = read_greeting(s, &line, &g, err);
     else
         status =
             gate_fail(err, s->excuse[0] ? GATE_ENVIRONMENT : GATE_WRONG, "the worker %s", s->fault);
-    buf_release(&line);
     if (!status &&
         s->first.taken.texts) { /* a later one must be of the same device and libraries */
         const char *changed = !fields_same(&document_device_shape, &s->first.m.device, &g.m.device)
@@ -344,7 +342,7 @@ static bool send_task(struct supervisor *s, struct attempt *a)
     char seed[17];
     const char *skip[SKIP_MAX];
     struct message_fingerprints texts;
-    struct buf line;
+    RELEASED_BY(buf_release) struct buf line = buf_of(PROTOCOL_LINE_MAX);
     const struct case_task *t = a->task;
     snprintf(seed, sizeof seed, "%016" PRIx64, t->seed);
     for (unsigned i = 0; i < a->n_skip; i++)
@@ -369,11 +367,9 @@ static bool send_task(struct supervisor *s, struct attempt *a)
         .n_shares = t->n_shares,
     };
     task.fingerprints = task.n_fingerprints ? texts.texts : NULL;
-    buf_init(&line, PROTOCOL_LINE_MAX);
     fields_write(&message_task_shape, &task, &line);
     buf_putc(&line, '\n');
     ok = ok && !line.failed && process_write(&s->process, line.data, line.len);
-    buf_release(&line);
     if (!ok)
         set_failure(s, PROCESS_END, 0);
     return ok;
@@ -550,9 +546,8 @@ static bool read_done(struct supervisor *s, struct attempt *a, const struct buf 
 /* Gives the task to the worker at hand; true: it is to be tried again without a provider. */
 static bool attempt_task(struct supervisor *s, struct attempt *a, struct case_result *out)
 {
-    struct buf line;
+    RELEASED_BY(buf_release) struct buf line = buf_of(PROTOCOL_LINE_MAX + 1);
     bool again = false;
-    buf_init(&line, PROTOCOL_LINE_MAX + 1);
     a->phase[0] = a->provider[0] = a->on[0] = '\0';
     s->excuse[0] = '\0';
     if (send_task(s, a) && await_done(s, a, &line)) {
@@ -565,7 +560,6 @@ static bool attempt_task(struct supervisor *s, struct attempt *a, struct case_re
         if (s->excuse[0])
             out->outcome = CASE_ENVIRONMENT;
     }
-    buf_release(&line);
     out->while_measuring = !strcmp(a->phase, "measure");
     return again;
 }

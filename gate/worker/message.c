@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "gate/base/alloc.h"
 #include "gate/document/fields_table.h"
 
 #define MESSAGE_MAX 4000 /* characters: what is longer than its reader's room is cut there */
@@ -113,15 +114,13 @@ struct fingerprints message_fingerprints(const char *const *texts, size_t n)
 
 void send_message(FILE *out, const struct shape *shape, const void *message)
 {
-    struct buf line;
-    buf_init(&line, PROTOCOL_LINE_MAX);
+    RELEASED_BY(buf_release) struct buf line = buf_of(PROTOCOL_LINE_MAX);
     fields_write(shape, message, &line);
     buf_putc(&line, '\n');
     if (!line.failed) {
         fwrite(line.data, 1, line.len, out);
         fflush(out);
     }
-    buf_release(&line);
 }
 
 /* What began last. */

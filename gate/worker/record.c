@@ -225,9 +225,8 @@ static struct record_kernels *record_kernels(const struct code *code, struct doc
  * commit runs (revision.h); NULL: not all of it is known. */
 static char *record_launches(const struct code *code)
 {
-    struct buf out;
+    RELEASED_BY(buf_release) struct buf out = buf_of(LAUNCHES_TEXT_MAX);
     bool known = code->is_whole && code->order;
-    buf_init(&out, LAUNCHES_TEXT_MAX);
     for (size_t i = 0; i < code->n_kernels; i++) {
         const struct code_kernel *k = &code->kernels[i];
         known = known && k->launches && k->sha256[0];
@@ -236,9 +235,7 @@ static char *record_launches(const struct code *code)
                    k->block[1], k->block[2], k->shared_bytes);
     }
     buf_printf(&out, "order %016" PRIx64, code->order);
-    char *text = known ? buf_detach(&out) : NULL;
-    buf_release(&out);
-    return text;
+    return known ? buf_detach(&out) : NULL;
 }
 
 struct document_arm record_arm(const struct arm *arm, const struct kg_problem *p,
