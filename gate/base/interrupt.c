@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/base/interrupt.h"
+#include "gate/base/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "gate/base/clock.h"
-#include "gate/base/interrupt.h"
 
 /* A process in uninterruptible sleep (a broken driver) is left behind after this long. */
 #define REAP_S 20.0

@@ -30,7 +30,7 @@ enum process_event {
     PROCESS_END,         /* it ended, or closed its output */
     PROCESS_SILENCE,     /* the time is over */
     PROCESS_FLOOD,       /* a line over PROCESS_LINE_MAX */
-    PROCESS_INTERRUPTED, /* this program is to end: see interrupt.h */
+    PROCESS_INTERRUPTED, /* this program is to end: see interrupt_catch() */
 };
 
 /* Starts argv[0] (looked up in PATH unless it has a slash) with pipes on its standard streams; it
@@ -94,5 +94,30 @@ bool git_line(char *out, size_t size, ...) __attribute__((sentinel));
 typedef bool (*git_line_fn)(void *context, const char *line);
 /* The same for each line of the output. Nothing comes where there is no git. */
 void git_lines(git_line_fn fn, void *context, ...) __attribute__((sentinel));
+
+/* ---- interrupt.c: records SIGINT, SIGTERM and SIGHUP instead of ending at once, so that finished
+ * measurements can be kept ---- */
+
+/*
+ * Until interrupt_catch(), one of these signals ends the program as usual, but first prints
+ * "gate COMMAND: interrupted: SENTENCE".
+ */
+void interrupt_announce(const char *command, const char *sentence);
+
+/*
+ * From now on the first of these signals is recorded, and functions that wait for a worker return.
+ * A second one of the same kind ends the program as usual. A signal that is ignored,
+ * as under nohup and in a shell's background jobs, stays ignored.
+ */
+enum gate_status interrupt_catch(struct gate_error *err);
+
+/* The signal that came last; 0: none. */
+int interrupt_signal(void);
+
+/* The exit code of a command that a signal has ended. */
+enum gate_status interrupt_status(void);
+
+/* Readable from the first signal on, for poll(); -1 unless signals are caught. */
+int interrupt_fd(void);
 
 #endif

@@ -7,6 +7,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdbool.h>
+#include <string.h>
 
 /*
  * Reads the code point at `s`, which has n >= 1 bytes, into *code. Returns its length in bytes
@@ -34,5 +36,11 @@ void utf8_print(char *to, size_t size, const char *format, ...)
 /* The same behind the text that is there, with `between` in between unless that is empty. */
 void utf8_join(char *to, size_t size, const char *between, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* Exactly n hex digits, lower case: commits have 40, SHA-256 has 64. */
+static inline bool hex_is(const char *text, size_t n)
+{
+    return strnlen(text, n + 1) == n && strspn(text, "0123456789abcdef") == n;
+}
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "gate/base/alloc.h"
 #include "gate/base/buf.h"
-#include "gate/base/hex.h"
+#include "gate/base/utf8.h"
 #include "gate/base/file.h"
 #include "gate/library/piece.h"
 

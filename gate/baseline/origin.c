@@ -10,7 +10,7 @@
 
 #include "gate/base/alloc.h"
 #include "gate/base/process.h"
-#include "gate/base/hex.h"
+#include "gate/base/utf8.h"
 #include "gate/ci/ci.h"
 
 /* A name that holds an e-mail address is left out. */

@@ -31,7 +31,6 @@
 #include "gate/base/clock.h"
 #include "gate/base/environment.h"
 #include "gate/base/file.h"
-#include "gate/base/hex.h"
 #include "gate/base/process.h"
 #include "gate/base/term.h"
 #include "gate/base/utf8.h"

@@ -10,7 +10,7 @@
 #include "gate/base/alloc.h"
 #include "gate/base/buf.h"
 #include "gate/base/file.h"
-#include "gate/base/hex.h"
+#include "gate/base/utf8.h"
 #include "gate/base/json.h"
 
 #define EVENT_MAX ((size_t)32 << 20) /* GitHub cuts what would be larger than 25 MB */

@@ -18,7 +18,7 @@
 #include "gate/base/json.h"
 #include "gate/base/term.h"
 #include "gate/base/seed.h"
-#include "gate/base/interrupt.h"
+#include "gate/base/process.h"
 #include "gate/cli/run_request.h"
 
 #define DEFAULT_PROCESSES 10

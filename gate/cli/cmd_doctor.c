@@ -13,7 +13,7 @@
 #include "gate/cli/commands.h"
 #include "gate/document/fields_table.h"
 #include "gate/tracker/tracker.h"
-#include "gate/run/target.h"
+#include "gate/run/supervisor.h"
 
 struct doctor_arguments {
     const char *device, *db, *baselines, *library, *suite;

@@ -15,7 +15,7 @@
 
 #include "gate/base/clock.h"
 #include "gate/base/file.h"
-#include "gate/base/hex.h"
+#include "gate/base/utf8.h"
 #include "gate/base/json.h"
 #include "gate/document/document.h"
 #include "gate/foreign/foreign.h"

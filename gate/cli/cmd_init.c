@@ -15,7 +15,7 @@
 #include "gate/base/paths.h"
 #include "gate/cli/commands.h"
 #include "gate/cli/config.h"
-#include "gate/run/target.h"
+#include "gate/run/supervisor.h"
 #include "kernels/ops/op.h"
 
 #define FILE_MAX_BYTES ((size_t)1 << 20)

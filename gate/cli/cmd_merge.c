@@ -12,7 +12,7 @@
 #include "gate/base/json.h"
 #include "gate/base/process.h"
 #include "gate/cli/run_request.h"
-#include "gate/run/shard.h"
+#include "gate/run/run.h"
 
 #define GPUS_MAX 32
 #define WORDS_MAX 256

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gate/base/hex.h"
-#include "gate/base/interrupt.h"
+#include "gate/base/utf8.h"
+#include "gate/base/process.h"
 #include "gate/base/term.h"
 #include "gate/baseline/origin.h"
 #include "gate/cli/run_request.h"

@@ -9,7 +9,7 @@
 
 #include "gate/base/alloc.h"
 #include "gate/base/clock.h"
-#include "gate/base/interrupt.h"
+#include "gate/base/process.h"
 #include "gate/base/json.h"
 #include "gate/base/term.h"
 #include "gate/base/seed.h"

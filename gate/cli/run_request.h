@@ -10,7 +10,7 @@
 #include "gate/cli/commands.h"
 #include "gate/device/device_lock.h"
 #include "gate/run/run.h"
-#include "gate/run/target.h"
+#include "gate/run/supervisor.h"
 
 #define REQUEST_REPORTS_MAX 8
 

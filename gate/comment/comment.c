@@ -9,7 +9,7 @@
 
 #include "gate/base/alloc.h"
 #include "gate/base/clock.h"
-#include "gate/base/hex.h"
+#include "gate/base/utf8.h"
 #include "gate/base/json.h"
 #include "gate/base/term.h"
 #include "gate/ci/ci.h"

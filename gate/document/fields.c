@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/base/hex.h"
 #include "gate/base/json.h"
 #include "gate/base/utf8.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/base/hex.h"
+#include "gate/base/utf8.h"
 #include "gate/base/json.h"
 #include "gate/decide/stats.h"
 #include "gate/device/device.h"

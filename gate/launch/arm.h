@@ -10,7 +10,6 @@
 #include <stddef.h>
 
 #include "gate/device/device.h"
-#include "gate/launch/fingerprints.h"
 #include "gate/library/library.h"
 #include "gate/library/machine_code.h"
 #include "gate/launch/operands.h"

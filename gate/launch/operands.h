@@ -5,6 +5,9 @@
 #ifndef GATE_LAUNCH_OPERANDS_H
 #define GATE_LAUNCH_OPERANDS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "gate/device/device.h"
 #include "gate/cases/problem.h"
 #include "gate/cases/suite.h"
@@ -95,5 +98,19 @@ enum gate_status operands_restore_args(struct device *d, const struct problem_te
 /* Fills outputs with a byte, but restores these. */
 enum gate_status operands_poison(struct device *d, struct operands *o, unsigned char byte,
                                  struct gate_error *err);
+
+/* ---- fingerprints of a kernel's verified outputs, by operands_hash_outputs() ----
+ *
+ * They hold for one case, seed and device, in every process: the process that verified a kernel
+ * reports them, and the others compare the outputs of what they time with them.
+ */
+
+/* Input contents that are verified; timed launches work on these and no others. */
+#define VERIFY_SEEDS 3
+
+struct fingerprints {
+    bool known; /* all of them */
+    uint64_t of[VERIFY_SEEDS];
+};
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/launch/pairs.h"
+#include "gate/launch/session.h"
 
 #include <math.h>
 #include <stdbool.h>

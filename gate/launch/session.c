@@ -4,7 +4,6 @@
 #include "gate/base/alloc.h"
 #include "gate/base/clock.h"
 #include "gate/base/seed.h"
-#include "gate/launch/pairs.h"
 
 #include <limits.h>
 #include <math.h>

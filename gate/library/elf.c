@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/library/elf.h"
+#include "gate/library/machine_code.h"
 
 #include <string.h>
 

@@ -35,7 +35,7 @@ struct library {
  * loaded already is loaded once more, with state of its own; it cannot find libraries beside it by
  * $ORIGIN then. GATE_IO: no such file. GATE_WRONG: neither a shared
  * object nor a bundle, no kg_library symbol, another ABI version, a table that breaks the rules of
- * kernel.h, a manifest that breaks those of manifest.h.
+ * kernel.h, a manifest that breaks its rules.
  */
 enum gate_status library_open(const char *path, uint32_t kind, bool own_copy, struct library *out,
                               struct gate_error *err);

@@ -20,13 +20,37 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <elf.h>
+#include <stdint.h>
 
 #include "gate/base/error.h"
-#include "gate/library/elf.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+/* ---- elf.c: sections of ELF files of 64 bits, little-endian ----
+ *
+ * Nothing in the file is believed before it was compared with the bounds of what it lies in: false
+ * or NULL is what does not lie there.
+ */
+
+struct bytes {
+    const unsigned char *at;
+    size_t n;
+};
+
+/* Copies a struct out, since nothing in a file need be aligned. */
+bool bytes_take(struct bytes b, uint64_t offset, void *to, size_t n);
+bool bytes_part(struct bytes b, uint64_t offset, uint64_t n, struct bytes *out);
+
+bool elf_header(struct bytes elf, Elf64_Ehdr *h);
+bool elf_section(struct bytes elf, size_t i, Elf64_Shdr *s);
+bool elf_content(struct bytes elf, const Elf64_Shdr *s, struct bytes *out);
+
+/* A text of a table of texts; NULL: none begins there, or it does not end. */
+const char *elf_text(struct bytes elf, size_t table, uint64_t offset);
+
+/* The first section of that name. */
+bool elf_find(struct bytes elf, const char *name, Elf64_Shdr *s);
+
+/* ---- machine code ---- */
 
 struct machine_code;
 
@@ -113,9 +137,5 @@ const char *opcode_meaning(const char *opcode);
 
 /* What makes up a kernel's time: arithmetic and its tensor cores, access to memory, waiting. */
 bool opcode_is_work(const char *opcode);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

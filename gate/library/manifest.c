@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/library/manifest.h"
+#include "gate/library/piece.h"
 
 #include <stdlib.h>
 

@@ -16,8 +16,7 @@
 #include "gate/base/file.h"
 #include "gate/base/paths.h"
 #include "gate/base/utf8.h"
-#include "gate/library/elf.h"
-#include "gate/library/manifest.h"
+#include "gate/library/machine_code.h"
 
 #define SECTION "kg_files"
 #define MAGIC "KGPIECE1"

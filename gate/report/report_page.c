@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/base/hex.h"
+#include "gate/base/utf8.h"
 #include "gate/base/term.h"
 
 #define AGAIN "; again: "

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "gate/base/clock.h"
-#include "gate/base/interrupt.h"
+#include "gate/base/process.h"
 #include "gate/base/seed.h"
 #include "gate/base/utf8.h"
 

@@ -7,7 +7,7 @@
 
 #include "gate/base/alloc.h"
 #include "gate/base/clock.h"
-#include "gate/base/interrupt.h"
+#include "gate/base/process.h"
 #include "gate/base/utf8.h"
 #include "gate/library/machine_code.h"
 

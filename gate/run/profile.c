@@ -9,7 +9,7 @@
 
 #include "gate/base/alloc.h"
 #include "gate/base/file.h"
-#include "gate/base/interrupt.h"
+#include "gate/base/process.h"
 #include "gate/base/seed.h"
 #include "gate/base/utf8.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/run/shard.h"
+#include "gate/run/run.h"
 
 #include <math.h>
 #include <sha2.h>

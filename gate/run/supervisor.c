@@ -14,7 +14,7 @@
 #include "gate/base/utf8.h"
 #include "gate/base/clock.h"
 #include "gate/base/json.h"
-#include "gate/base/interrupt.h"
+#include "gate/base/process.h"
 #include "gate/decide/decide.h"
 #include "gate/verify/verify_state.h"
 

@@ -14,10 +14,12 @@
 #include <sys/types.h>
 
 #include "gate/document/document.h"
-#include "gate/launch/fingerprints.h"
+#include "gate/launch/operands.h"
 #include "gate/worker/message.h"
 #include "gate/cases/suite.h"
 #include "gate/verify/verify.h"
+#include "gate/launch/arm.h"
+#include "gate/base/paths.h"
 
 #define SUPERVISOR_WRAPPER_MAX 16
 
@@ -114,6 +116,40 @@ void supervisor_retire_worker(struct supervisor *s);
 
 /* Workers that were retired so far and did not end with 0 under a wrapper. */
 unsigned supervisor_findings(const struct supervisor *s);
+
+/* ---- target.c: which device, which kernel libraries on it, and the command that looks at them
+ * again ---- */
+
+struct target {
+    char device[32];
+    char library[PATHS_MAX];
+    char provider_paths[ARMS_MAX][PATHS_MAX];
+    const char *providers[ARMS_MAX];
+    struct supervisor_options options; /* points into this struct */
+};
+
+/*
+ * Fills *t from what the user said, where NULL and 0 are what he said nothing of: the device
+ * ("auto" is cuda:0 where the system has a GPU node, else the host, which is said on standard
+ * error), our own library for it, and, with `vendors`, theirs as providers on a GPU where no other
+ * is named. *t must not be moved afterwards.
+ */
+enum gate_status target_resolve(const struct supervisor_options *choice, bool vendors,
+                                struct target *t, struct gate_error *err);
+
+/* Is a GPU on this machine, by its device nodes? It is not opened. */
+bool target_has_gpu(void);
+
+/* What a run or a verification was asked for; NULL: the default. */
+struct reproduce {
+    const char *device, *suite, *library;
+    uint64_t seed; /* of the run */
+    enum verify_tier tier;
+};
+
+/* `gate verify ...` for one case, with the same inputs; `timed`: `gate run ...`. */
+void reproduce_command(const struct reproduce *r, const char *case_id, bool timed, char *text,
+                       size_t size);
 
 /* ---- starved.c: did a silent worker hang, or did it get no processor, or was it stopped? ----
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/run/target.h"
+#include "gate/run/supervisor.h"
 
 #include <errno.h>
 #include <glob.h>

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "gate/base/clock.h"
-#include "gate/worker/audit.h"
+#include "gate/worker/measure.h"
 
 /* ---- the rule ---- */
 

@@ -9,7 +9,7 @@
 #include "gate/base/alloc.h"
 #include "gate/cases/op_file.h"
 #include "gate/worker/message.h"
-#include "gate/launch/pairs.h"
+#include "gate/launch/session.h"
 #include "gate/base/clock.h"
 
 #define ROUNDS_MIN (PROTOCOL_SAMPLES_MIN / 2) /* one of each kind; enough if very sharp */

@@ -6,7 +6,7 @@
 
 #include "gate/base/clock.h"
 #include "gate/base/utf8.h"
-#include "gate/launch/pairs.h"
+#include "gate/launch/session.h"
 #include "gate/verify/verify.h"
 
 #define LIMIT_NS 20e9 /* of all hybrids of a case */

@@ -16,7 +16,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "gate/base/hex.h"
+#include "gate/base/utf8.h"
 
 #define INCOMING "incoming"
 #define FILE_MODE 0640

@@ -4,7 +4,7 @@
 
 #include "tests/fuzz/edits.h"
 #include "gate/library/bundle.h"
-#include "gate/library/manifest.h"
+#include "gate/library/piece.h"
 
 static const char good_text[] =
     "{\"schema\":\"gate-bundle/1\",\"provider\":\"mine\",\"version\":\"1\",\"kernels\":[{"

@@ -2,7 +2,7 @@
 /*
  * test_idle.c: the rule for who does less where its result is there already.
  */
-#include "gate/worker/audit.h"
+#include "gate/worker/measure.h"
 #include "tests/unit/unit.h"
 
 static const struct idle_rule beside = {.limit = 1.15, .fixed_ns = 20e3};

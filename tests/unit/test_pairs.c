@@ -2,7 +2,7 @@
 /* The ratio of two series of neighbouring samples. */
 #include <math.h>
 
-#include "gate/launch/pairs.h"
+#include "gate/launch/session.h"
 #include "tests/unit/noise.h"
 #include "tests/unit/unit.h"
 
