@@ -62,10 +62,8 @@ static enum gate_status enqueue_copy(struct cuda_device *d, char *to, const char
     return GATE_OK;
 }
 
-static enum gate_status enqueue_control(struct cuda_device *d, const void *unused,
-                                        struct gate_error *err)
+static enum gate_status enqueue_control(struct cuda_device *d, const void *, struct gate_error *err)
 {
-    (void)unused;
     char *const first = d->control, *const second = d->control + COPY_BYTES;
     chain<<<(unsigned)d->base.info.kg.sm_count, CHAIN_THREADS, 0, d->stream>>>(
         (float *)(d->control + 2 * COPY_BYTES), 0.75f, 0.25f);

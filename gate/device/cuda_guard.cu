@@ -166,15 +166,13 @@ static void unmap_pieces(const struct guard_driver *v, const struct device_piece
 
 /* A unit stays unmapped on either side. */
 enum gate_status cuda_alloc_apart(struct device *device, const struct device_pieces *pieces,
-                                  const char *name, struct device_memory *out,
-                                  struct gate_error *err)
+                                  const char *, struct device_memory *out, struct gate_error *err)
 {
     struct cuda_device *d = cuda_of(device);
     const struct guard_driver *v = NULL;
     enum gate_status status = GATE_OK;
     CUdeviceptr all = 0;
     size_t whole, n = 0;
-    (void)name;
     TRY(offer(d, &v, &whole, err));
     if (pieces->n > 1 && pieces->stride < pieces->bytes + 2 * whole)
         return gate_fail(err, GATE_ENVIRONMENT,

@@ -576,17 +576,14 @@ static enum gate_status too_old(struct gate_error *err)
                      "tell how nodes wait for each other");
 }
 
-enum gate_status cuda_nodes_of(cudaGraph_t graph, unsigned launches, struct device_nodes *out,
-                               struct gate_error *err)
+enum gate_status cuda_nodes_of(cudaGraph_t, unsigned, struct device_nodes *, struct gate_error *err)
 {
-    (void)graph, (void)launches, (void)out;
     return too_old(err);
 }
 
-enum gate_status cuda_transplant(const struct device_transplant *t, cudaGraph_t into,
-                                 cudaGraph_t from, cudaGraph_t *graph, struct gate_error *err)
+enum gate_status cuda_transplant(const struct device_transplant *, cudaGraph_t, cudaGraph_t,
+                                 cudaGraph_t *, struct gate_error *err)
 {
-    (void)t, (void)into, (void)from, (void)graph;
     return too_old(err);
 }
 

@@ -162,11 +162,9 @@ struct device_kernels cuda_replay_kernels(struct device_replay *r)
     return r->kernels;
 }
 
-enum gate_status cuda_replay_nodes(struct device *device, struct device_replay *r,
-                                   unsigned launches, struct device_nodes *out,
-                                   struct gate_error *err)
+enum gate_status cuda_replay_nodes(struct device *, struct device_replay *r, unsigned launches,
+                                   struct device_nodes *out, struct gate_error *err)
 {
-    (void)device;
     return cuda_nodes_of(r->graph, launches, out, err);
 }
 
@@ -212,9 +210,8 @@ unsigned cuda_replay_room(const struct device_replay *r)
     return count > 0 && count < MIXED_NODES_MAX ? (unsigned)(MIXED_NODES_MAX / count) : 1;
 }
 
-void cuda_replay_free(struct device *device, struct device_replay *r)
+void cuda_replay_free(struct device *, struct device_replay *r)
 {
-    (void)device;
     if (!r)
         return;
     if (r->exec)

@@ -35,10 +35,9 @@ static void cuda_close(struct device *device)
     free(d);
 }
 
-static enum gate_status cuda_alloc(struct device *device, size_t bytes, struct device_memory *out,
+static enum gate_status cuda_alloc(struct device *, size_t bytes, struct device_memory *out,
                                    struct gate_error *err)
 {
-    (void)device;
     void *data = NULL;
     const cudaError_t error = cudaMalloc(&data, bytes);
     if (error == cudaErrorMemoryAllocation) {
@@ -55,9 +54,8 @@ static enum gate_status cuda_alloc(struct device *device, size_t bytes, struct d
 }
 
 /* After an error of the device freeing fails as well, and the worker is about to end. */
-static void cuda_free(struct device *device, const struct device_memory *m)
+static void cuda_free(struct device *, const struct device_memory *m)
 {
-    (void)device;
     if (cudaFree(m->data) != cudaSuccess)
         (void)cudaGetLastError();
 }
@@ -127,9 +125,8 @@ static enum gate_status cuda_reference(struct device *device, const struct kg_pr
     return GATE_OK;
 }
 
-static enum gate_status cuda_synchronize(struct device *device, struct gate_error *err)
+static enum gate_status cuda_synchronize(struct device *, struct gate_error *err)
 {
-    (void)device;
     CUDA_TRY(cudaDeviceSynchronize(), err);
     CUDA_TRY(cudaGetLastError(), err);
     return GATE_OK;

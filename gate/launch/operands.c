@@ -150,14 +150,11 @@ static struct device_span span_of(const struct operands *o, uint32_t i)
 enum gate_status operands_hash_spans(struct device *d, const struct device_span *spans, size_t n,
                                      size_t each, uint64_t *hashes, struct gate_error *err)
 {
-    uint64_t *own = xcalloc(n * each, sizeof *own);
-    enum gate_status status = device_hash(d, spans, n * each, own, err);
-    for (size_t i = 0; i < n && !status; i++)
-        hashes[i] = each;
-    for (size_t i = 0; i < n * each && !status; i++)
-        hashes[i / each] = seed_at(hashes[i / each], own[i]);
-    free(own);
-    return status;
+    RELEASED_BY(free_at) uint64_t *own = xcalloc(n * each, sizeof *own);
+    TRY(device_hash(d, spans, n * each, own, err));
+    for (size_t i = 0; i < n * each; i++)
+        hashes[i / each] = seed_at(i % each ? hashes[i / each] : each, own[i]);
+    return GATE_OK;
 }
 
 /* Of tensors `first` to `end` - 1 of each set. */
@@ -166,12 +163,10 @@ static enum gate_status hash_tensors(struct device *d, const struct operands *se
                                      struct gate_error *err)
 {
     const size_t each = end - first;
-    struct device_span *spans = xcalloc(n * each, sizeof *spans);
+    RELEASED_BY(free_at) struct device_span *spans = xcalloc(n * each, sizeof *spans);
     for (size_t i = 0; i < n * each; i++)
         spans[i] = span_of(&sets[i / each], first + (uint32_t)(i % each));
-    enum gate_status status = operands_hash_spans(d, spans, n, each, hashes, err);
-    free(spans);
-    return status;
+    return operands_hash_spans(d, spans, n, each, hashes, err);
 }
 
 enum gate_status operands_hash_inputs(struct device *d, const struct operands *o, uint64_t *hash,
@@ -198,16 +193,15 @@ enum gate_status operands_hash_kept(struct device *d, const struct operands *set
 {
     const uint32_t n_in = sets->args.n_in;
     const unsigned each = operands_kept(sets);
-    struct device_span *spans = xcalloc(n * each, sizeof *spans), *at = spans;
+    RELEASED_BY(free_at) struct device_span *spans = xcalloc(n * each, sizeof *spans);
+    struct device_span *at = spans;
     for (size_t set = 0; set < n; set++) {
         for (uint32_t i = 0; i < n_in; i++)
             *at++ = span_of(&sets[set], i);
         for (uint32_t i = 1; i <= n_tensors(sets); i++, at++)
             at->data = zone(&sets[set], i, &at->bytes);
     }
-    enum gate_status status = device_hash(d, spans, n * each, hashes, err);
-    free(spans);
-    return status;
+    return device_hash(d, spans, n * each, hashes, err);
 }
 
 enum gate_status operands_describe_kept(struct device *d, const struct operands *o, unsigned which,
@@ -242,7 +236,7 @@ enum gate_status operands_fill_input(struct device *d, const struct kg_problem *
         return device_fill_normal(d, t->data, t->dtype, count,
                                   op->spread ? op->spread(p, i) : (struct op_spread){0, 1},
                                   own_seed, err);
-    unsigned char *values = calloc(bytes, 1); /* as large as the tensor */
+    RELEASED_BY(free_at) unsigned char *values = calloc(bytes, 1); /* as large as the tensor */
     if (!values)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
     struct kg_tensor here = *t;
@@ -254,9 +248,7 @@ enum gate_status operands_fill_input(struct device *d, const struct kg_problem *
     } else {
         op->fill(p, i, &here, count, id, own_seed);
     }
-    enum gate_status status = device_upload(d, t->data, values, bytes, err);
-    free(values);
-    return status;
+    return device_upload(d, t->data, values, bytes, err);
 }
 
 enum gate_status operands_fill(struct device *d, const struct suite_case *c, struct operands *o,
@@ -272,13 +264,10 @@ enum gate_status operands_fill(struct device *d, const struct suite_case *c, str
         }
         /* Literal values are few: they are encoded here and copied. */
         const size_t bytes = problem_tensor_bytes(&o->in[i]);
-        unsigned char *encoded = xcalloc(1, bytes);
+        RELEASED_BY(free_at) unsigned char *encoded = xcalloc(1, bytes);
         for (size_t k = 0; k < literal->n_values; k++)
             storage_put(encoded, t->dtype, (int64_t)k, literal->values[k]);
-        enum gate_status status = device_upload(d, t->data, encoded, bytes, err);
-        free(encoded);
-        if (status)
-            return status;
+        TRY(device_upload(d, t->data, encoded, bytes, err));
     }
     return operands_restore(d, o, err);
 }

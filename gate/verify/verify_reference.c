@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gate/base/alloc.h"
 #include "gate/library/library.h"
 #include "kernels/ops/rows.h"
 #include "kernels/ops/storage.h"
@@ -32,6 +33,29 @@ struct request {
     size_t offset[KG_MAX_TENSORS], inputs_bytes, bytes;
 };
 
+struct mapping {
+    unsigned char *at; /* NULL: there is none */
+    size_t bytes;
+};
+
+static struct mapping map_shared(int fd, size_t bytes, int protection)
+{
+    void *at = mmap(NULL, bytes, protection, MAP_SHARED, fd, 0);
+    return (struct mapping){at == MAP_FAILED ? NULL : at, bytes};
+}
+
+static void unmap(struct mapping *m)
+{
+    if (m->at)
+        munmap(m->at, m->bytes);
+    m->at = NULL;
+}
+
+static bool is_in(const struct mapping *m, const unsigned char *at)
+{
+    return m->at && at >= m->at && at < m->at + m->bytes;
+}
+
 static size_t up_to_page(size_t bytes)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -44,14 +68,13 @@ enum { FD_TALK = 3, FD_MEMORY, FD_OTHERS };
 
 /* An output: nothing is mapped around it, and what lies between is filled. */
 struct room {
-    unsigned char *map;
-    size_t mapped, inner, bytes;
+    struct mapping map;
+    size_t inner, bytes;
     double *data;
 };
 
 static struct room rooms[KG_MAX_TENSORS];
-static const unsigned char *inputs;
-static size_t inputs_bytes;
+static struct mapping inputs;
 
 /* Says where the reference went that it must not. */
 static void on_fault(int number, siginfo_t *info, void *context)
@@ -59,9 +82,9 @@ static void on_fault(int number, siginfo_t *info, void *context)
     const unsigned char *at = info->si_addr;
     (void)context;
     for (unsigned i = 0; i < KG_MAX_TENSORS; i++)
-        if (rooms[i].map && at >= rooms[i].map && at < rooms[i].map + rooms[i].mapped)
+        if (is_in(&rooms[i].map, at))
             _exit(EXIT_PAST_OUTPUT);
-    if (inputs && at >= inputs && at < inputs + inputs_bytes)
+    if (is_in(&inputs, at))
         _exit(EXIT_WROTE_INPUT);
     signal(number, SIG_DFL); /* and once more */
 }
@@ -74,7 +97,7 @@ static bool make_room(struct room *r, size_t bytes, bool at_end, unsigned char p
     if (map == MAP_FAILED)
         return false;
     const size_t before = at_end ? (inner - bytes) / 16 * 16 : 0;
-    *r = (struct room){map, inner + 2 * page, inner, bytes, (void *)(map + page + before)};
+    *r = (struct room){{map, inner + 2 * page}, inner, bytes, (void *)(map + page + before)};
     if (mprotect(map + page, inner, PROT_READ | PROT_WRITE))
         return false;
     memset(map + page, poison, inner);
@@ -84,7 +107,7 @@ static bool make_room(struct room *r, size_t bytes, bool at_end, unsigned char p
 static bool is_intact(const struct room *r, unsigned char poison)
 {
     const unsigned char *from = (const unsigned char *)r->data,
-                        *begin = r->map + (r->mapped - r->inner) / 2;
+                        *begin = r->map.at + (r->map.bytes - r->inner) / 2;
     for (const unsigned char *at = begin; at < begin + r->inner; at++)
         if ((at < from || at >= from + r->bytes) && *at != poison)
             return false;
@@ -105,7 +128,7 @@ static enum gate_status launch_once(const struct kg_kernel *k, const struct requ
             return gate_fail(err, GATE_ENVIRONMENT, NO_MEMORY, r->problem.op);
         struct kg_tensor view =
             problem_dense(&tensors[i], tensors[i].is_output ? (void *)rooms[args.n_out].data
-                                                            : (void *)(inputs + r->offset[i]));
+                                                            : (void *)(inputs.at + r->offset[i]));
         view.dtype = KG_F64;
         *(tensors[i].is_output ? &args.out[args.n_out++] : &args.in[args.n_in++]) = view;
     }
@@ -150,28 +173,18 @@ static enum gate_status answer(const struct library *lib, const struct kg_device
     problem_id(&r->problem, id);
     if (!k)
         return gate_fail(err, GATE_USAGE, "does not support %s, which the op allows", id);
-    void *in = mmap(NULL, r->inputs_bytes, PROT_READ, MAP_SHARED, FD_MEMORY, 0);
-    void *all = mmap(NULL, r->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, FD_MEMORY, 0);
-    enum gate_status status = GATE_OK;
-    if (in == MAP_FAILED || all == MAP_FAILED)
-        status = gate_fail(err, GATE_ENVIRONMENT, NO_MEMORY, r->problem.op);
-    else
-        inputs = in;
-    inputs_bytes = r->inputs_bytes;
+    RELEASED_BY(unmap) struct mapping all = map_shared(FD_MEMORY, r->bytes, PROT_READ | PROT_WRITE);
+    inputs = map_shared(FD_MEMORY, r->inputs_bytes, PROT_READ);
+    enum gate_status status =
+        inputs.at && all.at ? GATE_OK : gate_fail(err, GATE_ENVIRONMENT, NO_MEMORY, r->problem.op);
     for (int again = 0; again < 2 && !status; again++) {
         status = launch_once(k, r, again, id, err);
         if (!status)
-            status = take(all, r, again, id, err);
+            status = take(all.at, r, again, id, err);
         for (unsigned i = 0; i < KG_MAX_TENSORS; i++)
-            if (rooms[i].map)
-                munmap(rooms[i].map, rooms[i].mapped);
-        memset(rooms, 0, sizeof rooms);
+            unmap(&rooms[i].map);
     }
-    inputs = NULL;
-    if (in != MAP_FAILED)
-        munmap(in, r->inputs_bytes);
-    if (all != MAP_FAILED)
-        munmap(all, r->bytes);
+    unmap(&inputs);
     return status;
 }
 
@@ -263,8 +276,7 @@ fail(const struct process_of_op *p, struct gate_error *err, const char *format, 
 static enum gate_status fail_ended(struct process_of_op *p, struct gate_error *err)
 {
     int how = 0;
-    while (waitpid(p->pid, &how, 0) < 0 && errno == EINTR) {
-    }
+    (void)TEMP_FAILURE_RETRY(waitpid(p->pid, &how, 0));
     p->pid = 0;
     if (WIFSIGNALED(how))
         return fail(p, err, "crashed (%s)", strsignal(WTERMSIG(how)));
@@ -330,14 +342,12 @@ static enum gate_status decode(struct device *d, const struct kg_tensor *t, doub
 {
     struct kg_tensor here = *t;
     const size_t bytes = storage_span(t);
-    here.data = malloc(bytes);
-    if (!here.data)
+    RELEASED_BY(free_at) void *stored = here.data = malloc(bytes);
+    if (!stored)
         return gate_fail(err, GATE_ENVIRONMENT, "no memory for the inputs of a reference");
-    enum gate_status status = device_download(d, here.data, t->data, bytes, err);
-    if (!status)
-        rows_decode(&here, to);
-    free(here.data);
-    return status;
+    TRY(device_download(d, stored, t->data, bytes, err));
+    rows_decode(&here, to);
+    return GATE_OK;
 }
 
 static enum gate_status ask(struct process_of_op *process, struct request *request,
@@ -353,15 +363,11 @@ static enum gate_status ask(struct process_of_op *process, struct request *reque
 }
 
 static enum gate_status map_memory(const struct process_of_op *process, const struct request *r,
-                                   unsigned char **memory, struct gate_error *err)
+                                   struct mapping *out, struct gate_error *err)
 {
-    void *at = MAP_FAILED;
     if (!ftruncate(process->memory, (off_t)r->bytes))
-        at = mmap(NULL, r->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, process->memory, 0);
-    if (at == MAP_FAILED)
-        return gate_fail(err, GATE_ENVIRONMENT, NO_MEMORY, r->problem.op);
-    *memory = at;
-    return GATE_OK;
+        *out = map_shared(process->memory, r->bytes, PROT_READ | PROT_WRITE);
+    return out->at ? GATE_OK : gate_fail(err, GATE_ENVIRONMENT, NO_MEMORY, r->problem.op);
 }
 
 /* Two formulas in fp64 are no further from each other than this, relative to the whole output: far
@@ -393,28 +399,27 @@ static enum gate_status check_by_second(struct process_of_op *first, struct requ
                                         const unsigned char *memory, struct gate_error *err)
 {
     char id[PROBLEM_ID_MAX];
-    unsigned char *other;
+    RELEASED_BY(unmap) struct mapping other = {NULL, 0};
     if (!*first->own->second)
         return GATE_OK;
     if (!first[1].pid)
         return gate_fail(err, GATE_USAGE, "the second reference of op '%s' does not run",
                          r->problem.op);
     TRY(map_memory(&first[1], r, &other, err));
-    memcpy(other, memory, r->inputs_bytes);
-    enum gate_status status = ask(&first[1], r, err);
+    memcpy(other.at, memory, r->inputs_bytes);
+    TRY(ask(&first[1], r, err));
     problem_id(&r->problem, id);
-    for (unsigned i = r->problem.n_in; i < r->problem.n_in + r->problem.n_out && !status; i++) {
+    for (unsigned i = r->problem.n_in; i < r->problem.n_in + r->problem.n_out; i++) {
         const double *a = (const void *)(memory + r->offset[i]),
-                     *b = (const void *)(other + r->offset[i]);
+                     *b = (const void *)(other.at + r->offset[i]);
         const int64_t at = disagreement(a, b, problem_tensor_elements(&tensors[i]));
         if (at >= 0)
-            status = fail(first, err,
-                          "and the second one, '%.300s', disagree: element %lld of '%s' of %s is "
-                          "%.17g in the first and %.17g in the second",
-                          first[1].path, (long long)at, tensors[i].name, id, a[at], b[at]);
+            return fail(first, err,
+                        "and the second one, '%.300s', disagree: element %lld of '%s' of %s is "
+                        "%.17g in the first and %.17g in the second",
+                        first[1].path, (long long)at, tensors[i].name, id, a[at], b[at]);
     }
-    munmap(other, r->bytes);
-    return status;
+    return GATE_OK;
 }
 
 /* That of its first reference; NULL: it has none. */
@@ -426,43 +431,31 @@ static struct process_of_op *process_of(const struct kg_problem *p)
     return NULL;
 }
 
-/* All tensors are in `memory`, which the process has too. */
-static enum gate_status compute_in(struct process_of_op *process, struct device *d,
-                                   struct request *r, const struct problem_tensor *tensors,
-                                   const struct kg_tensor *in, double *const *out,
-                                   unsigned char *memory, struct gate_error *err)
-{
-    const unsigned n_in = r->problem.n_in;
-    for (unsigned i = 0; i < n_in; i++)
-        TRY(decode(d, &in[i], (void *)(memory + r->offset[i]), err));
-    TRY(ask(process, r, err));
-    TRY(check_by_second(process, r, tensors, memory, err));
-    for (unsigned i = n_in; i < n_in + r->problem.n_out; i++)
-        TRY(device_upload(d, out[i - n_in], memory + r->offset[i],
-                          (size_t)problem_tensor_elements(&tensors[i]) * sizeof(double), err));
-    return GATE_OK;
-}
-
 static enum gate_status own_reference_compute(struct device *d, const struct kg_problem *p,
                                               const struct kg_tensor *in, double *const *out,
                                               struct gate_error *err)
 {
-    struct request request = {.problem = *p};
+    struct request r = {.problem = *p};
     struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
     struct process_of_op *process = process_of(p);
-    unsigned char *memory;
+    RELEASED_BY(unmap) struct mapping memory = {NULL, 0}; /* which the process has too */
     for (unsigned i = 0, n = problem_tensors(p, tensors); i < n; i++) {
-        request.offset[i] = request.bytes;
-        request.bytes += up_to_page((size_t)problem_tensor_elements(&tensors[i]) * sizeof(double));
+        r.offset[i] = r.bytes;
+        r.bytes += up_to_page((size_t)problem_tensor_elements(&tensors[i]) * sizeof(double));
         if (!tensors[i].is_output)
-            request.inputs_bytes = request.bytes;
+            r.inputs_bytes = r.bytes;
     }
     if (!process || !process->pid)
         return gate_fail(err, GATE_USAGE, "the reference of op '%s' does not run", p->op);
-    TRY(map_memory(process, &request, &memory, err));
-    enum gate_status status = compute_in(process, d, &request, tensors, in, out, memory, err);
-    munmap(memory, request.bytes);
-    return status;
+    TRY(map_memory(process, &r, &memory, err));
+    for (unsigned i = 0; i < p->n_in; i++)
+        TRY(decode(d, &in[i], (void *)(memory.at + r.offset[i]), err));
+    TRY(ask(process, &r, err));
+    TRY(check_by_second(process, &r, tensors, memory.at, err));
+    for (unsigned i = p->n_in; i < p->n_in + p->n_out; i++)
+        TRY(device_upload(d, out[i - p->n_in], memory.at + r.offset[i],
+                          (size_t)problem_tensor_elements(&tensors[i]) * sizeof(double), err));
+    return GATE_OK;
 }
 
 enum gate_status own_reference_asked(struct device *d, const struct look *look,

@@ -38,9 +38,8 @@ static enum kg_status status_of(cudaError_t error)
     return error == cudaSuccess ? KG_OK : KG_LAUNCH_FAILED;
 }
 
-enum kg_status launch_spin(void *context, unsigned index, void *stream)
+enum kg_status launch_spin(void *context, unsigned, void *stream)
 {
-    (void)index;
     spin<<<1, 1, 0, (cudaStream_t)stream>>>(*(const uint64_t *)context);
     return status_of(cudaGetLastError());
 }
@@ -97,11 +96,8 @@ enum kg_status launch_fill_and_add(void *context, unsigned index, void *stream)
     return error == cudaSuccess ? launch_add(context, index, stream) : status_of(error);
 }
 
-enum kg_status launch_nothing(void *context, unsigned index, void *stream)
+enum kg_status launch_nothing(void *, unsigned, void *)
 {
-    (void)context;
-    (void)index;
-    (void)stream;
     return KG_OK;
 }
 
@@ -130,24 +126,20 @@ enum kg_status launch_allocating_on_stream(void *context, unsigned index, void *
     return status;
 }
 
-enum kg_status launch_on_default_stream(void *context, unsigned index, void *stream)
+enum kg_status launch_on_default_stream(void *context, unsigned index, void *)
 {
-    (void)stream;
     (void)launch_spin(context, index, NULL);
     return KG_OK;
 }
 
-enum kg_status launch_misconfigured(void *context, unsigned index, void *stream)
+enum kg_status launch_misconfigured(void *context, unsigned, void *stream)
 {
-    (void)index;
     spin<<<1, 4096, 0, (cudaStream_t)stream>>>(*(const uint64_t *)context);
     return KG_OK;
 }
 
-enum kg_status launch_illegal(void *context, unsigned index, void *stream)
+enum kg_status launch_illegal(void *, unsigned, void *stream)
 {
-    (void)context;
-    (void)index;
     write_to<<<1, 1, 0, (cudaStream_t)stream>>>((int *)(uintptr_t)0x10);
     return status_of(cudaGetLastError());
 }
@@ -158,9 +150,8 @@ enum kg_status launch_illegal_failing(void *context, unsigned index, void *strea
     return KG_LAUNCH_FAILED;
 }
 
-enum kg_status launch_read(void *context, unsigned index, void *stream)
+enum kg_status launch_read(void *context, unsigned, void *stream)
 {
-    (void)index;
     read_from<<<1, 1, 0, (cudaStream_t)stream>>>((const unsigned char *)context);
     return status_of(cudaGetLastError());
 }

@@ -26,12 +26,8 @@ __attribute__((constructor)) static void when_loaded(void)
         abort();
 }
 
-static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *device,
-                              void **plan)
+static enum kg_status prepare(const struct kg_problem *, const struct kg_device *, void **)
 {
-    (void)plan;
-    (void)p;
-    (void)device;
     return set_limit(cudaLimitPersistingL2CacheSize, (size_t)4 << 20) ? KG_OK : KG_LAUNCH_FAILED;
 }
 

@@ -255,9 +255,8 @@ static struct {
     struct kg_args args;
 } later;
 
-static void *launch_later(void *unused)
+static void *launch_later(void *)
 {
-    (void)unused;
     usleep(100000);
     (void)run(&later.p, &later.args, PLAIN, THREADS, stream_of(&later.args));
     return NULL;

@@ -12,6 +12,7 @@
 #include "gate/cases/problem.h"
 #include "gate/cases/suite.h"
 #include "tests/unit/problem_tensors.h"
+#include "tests/unit/scripted_device.h"
 #include "tests/unit/unit.h"
 
 enum { M = 8, SETS_MAX = 64, ROUNDS = 4, LATE = 20 };
@@ -197,7 +198,6 @@ static enum kg_status launch_slowly(const struct kg_problem *p, const struct kg_
 
 /* ---- the device ---- */
 
-static const struct device_backend *real;
 static bool clock_stands;
 
 static enum gate_status replay(struct device *d, struct device_replay *r, struct device_time *out,
@@ -223,23 +223,11 @@ static enum gate_status fill_bytes(struct device *d, void *to, unsigned char byt
 
 static int open_device(void **state)
 {
-    static struct device_backend backend;
-    struct device *d = NULL;
-    if (device_open("host", &d, NULL))
-        return -1;
-    real = d->backend;
-    backend = *real;
-    backend.replay_run = replay;
-    backend.fill_bytes = fill_bytes;
-    d->backend = &backend;
+    struct device *d = scripted_open();
+    scripted.replay_run = replay;
+    scripted.fill_bytes = fill_bytes;
     d->info.kg.l2_bytes = 200; /* three times as much is some sets of this problem */
     *state = d;
-    return 0;
-}
-
-static int close_device(void **state)
-{
-    device_close(*state);
     return 0;
 }
 
@@ -343,7 +331,7 @@ static enum gate_status audit(struct trial *t, enum deed deed, void **state)
 
 /* Alone, by threads that sleep while its outputs are poisoned, beside a baseline, and beside a
  * provider, which gets to some of the sets. A non-deterministic one is looked at each time. */
-TEST_WITHIN(one_that_works_passes, open_device, close_device)
+TEST_WITHIN(one_that_works_passes, open_device, scripted_close)
 {
     static const struct {
         enum deed deed;
@@ -369,7 +357,7 @@ TEST_WITHIN(one_that_works_passes, open_device, close_device)
 
 /* Where a result is there already each is told by its own time, and by the baseline's where that is
  * not clear; on a device a recording that idles late is told by the samples. */
-TEST_WITHIN(one_that_changes_its_ways_is_wrong, open_device, close_device)
+TEST_WITHIN(one_that_changes_its_ways_is_wrong, open_device, scripted_close)
 {
     static const struct {
         enum deed deed;
@@ -399,7 +387,7 @@ TEST_WITHIN(one_that_changes_its_ways_is_wrong, open_device, close_device)
 
 /* An eighth is too little for that, but not to be called faster. Of one alone no baseline tells
  * what caches make of it. */
-TEST_WITHIN(what_is_faster_is_timed_on_fresh_inputs, open_device, close_device)
+TEST_WITHIN(what_is_faster_is_timed_on_fresh_inputs, open_device, scripted_close)
 {
     static const struct {
         enum deed deed;
@@ -422,14 +410,14 @@ TEST_WITHIN(what_is_faster_is_timed_on_fresh_inputs, open_device, close_device)
 }
 
 /* No kernel is called wrong for what a clock says that cannot be. */
-TEST_WITHIN(a_clock_that_stops_is_no_fault_of_the_kernel, open_device, close_device)
+TEST_WITHIN(a_clock_that_stops_is_no_fault_of_the_kernel, open_device, scripted_close)
 {
     struct trial t = {.clock_stops = true};
     assert_int_equal(audit(&t, NOTHING, state), GATE_ENVIRONMENT);
     assert_non_null(strstr(t.err.message, "the clock stopped or jumped: a replay of the audit "));
 }
 
-TEST_WITHIN(without_fingerprints_there_is_no_audit, open_device, close_device)
+TEST_WITHIN(without_fingerprints_there_is_no_audit, open_device, scripted_close)
 {
     struct session s = {.device = *state, .n_arms = 1};
     struct arm arm = {.verification.fingerprints.known = false};

@@ -6,6 +6,7 @@
 
 #include "gate/run/run.h"
 #include "gate/worker/measure.h"
+#include "tests/unit/scripted_device.h"
 #include "tests/unit/unit.h"
 
 #define assert_near(a, b, by) assert_true(fabs((a) - (b)) <= (by))
@@ -34,13 +35,8 @@ static enum gate_status run(struct device *d, enum device_ceiling which, unsigne
 
 static int open_scripted(void **state)
 {
-    static struct device_backend backend;
-    struct device *d = NULL;
-    if (device_open("host", &d, NULL))
-        return -1;
-    backend = *d->backend;
-    backend.ceiling_run = run;
-    d->backend = &backend;
+    struct device *d = scripted_open();
+    scripted.ceiling_run = run;
     memset(&script, 0, sizeof script);
     script.overhead_ns = 3000;
     script.broken = CEILINGS;
@@ -54,13 +50,7 @@ static int open_scripted(void **state)
     return 0;
 }
 
-static int close_scripted(void **state)
-{
-    device_close(*state);
-    return 0;
-}
-
-TEST_WITHIN(the_median_of_samples_of_a_millisecond_is_found, open_scripted, close_scripted)
+TEST_WITHIN(the_median_of_samples_of_a_millisecond_is_found, open_scripted, scripted_close)
 {
     struct document_ceilings c = {.message = NULL};
     struct gate_error err = {0};
@@ -79,7 +69,7 @@ TEST_WITHIN(the_median_of_samples_of_a_millisecond_is_found, open_scripted, clos
     }
 }
 
-TEST_WITHIN(what_is_5_percent_faster_than_the_datasheet_is_refused, open_scripted, close_scripted)
+TEST_WITHIN(what_is_5_percent_faster_than_the_datasheet_is_refused, open_scripted, scripted_close)
 {
     struct device *d = *state;
     struct document_ceilings c;
@@ -98,7 +88,7 @@ TEST_WITHIN(what_is_5_percent_faster_than_the_datasheet_is_refused, open_scripte
     assert_non_null(strstr(err.message, "TF32 product"));
 }
 
-TEST_WITHIN(one_that_fails_leaves_none, open_scripted, close_scripted)
+TEST_WITHIN(one_that_fails_leaves_none, open_scripted, scripted_close)
 {
     struct document_ceilings c;
     struct gate_error err = {0};
@@ -107,7 +97,7 @@ TEST_WITHIN(one_that_fails_leaves_none, open_scripted, close_scripted)
     assert_string_equal(err.message, "is broken");
 }
 
-TEST_WITHIN(a_clock_that_stands_is_no_ceiling, open_scripted, close_scripted)
+TEST_WITHIN(a_clock_that_stands_is_no_ceiling, open_scripted, scripted_close)
 {
     struct document_ceilings c;
     struct gate_error err = {0};

@@ -9,6 +9,7 @@
 
 #include "gate/device/device.h"
 #include "kernels/ops/half.h"
+#include "tests/unit/scripted_device.h"
 #include "tests/unit/unit.h"
 
 /* A sanitizer ends a program that asks for too much memory, unless it is told to refuse it as the C
@@ -27,16 +28,7 @@ const char *__tsan_default_options(void)
 
 static int open_host(void **state)
 {
-    struct device *d = NULL;
-    if (device_open("host", &d, NULL))
-        return -1;
-    *state = d;
-    return 0;
-}
-
-static int close_host(void **state)
-{
-    device_close(*state);
+    *state = scripted_open();
     return 0;
 }
 
@@ -463,4 +455,4 @@ TEST(rest_and_throttle)
     assert_true(isnan(sensors.power_w) && isnan(sensors.temperature_c));
 }
 
-TESTS_WITHIN(open_host, close_host)
+TESTS_WITHIN(open_host, scripted_close)

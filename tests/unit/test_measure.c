@@ -13,6 +13,7 @@
 #include "gate/worker/message.h"
 #include "tests/unit/noise.h"
 #include "tests/unit/problem_tensors.h"
+#include "tests/unit/scripted_device.h"
 #include "tests/unit/unit.h"
 
 #define LAUNCH_NS 1000.0
@@ -149,34 +150,23 @@ static struct device_sensors sensors(struct device *d)
 
 static int open_scripted(void **state)
 {
-    static struct device_backend backend;
-    struct device *d = NULL;
-    if (device_open("host", &d, NULL))
-        return -1;
-    backend = *d->backend;
-    backend.replay_record = record;
-    backend.replay_run = replay;
-    backend.replay_delay = delay;
-    backend.replay_free = replay_free;
-    backend.replay_kernels = no_kernels;
-    backend.replay_room = room;
-    backend.rest = rest;
-    backend.sensors_read = sensors;
-    backend.single_run = single;
-    backend.calls_run = calls;
-    d->backend = &backend;
+    struct device *d = scripted_open();
+    scripted.replay_record = record;
+    scripted.replay_run = replay;
+    scripted.replay_delay = delay;
+    scripted.replay_free = replay_free;
+    scripted.replay_kernels = no_kernels;
+    scripted.replay_room = room;
+    scripted.rest = rest;
+    scripted.sensors_read = sensors;
+    scripted.single_run = single;
+    scripted.calls_run = calls;
     script = (struct script){.factor = {1, 1, 1},
                              .call_ns = {3000, 3000},
                              .sm_clock_mhz = 1980,
                              .room = {UINT_MAX, UINT_MAX, UINT_MAX}};
     rng_seed(&script.rng, 8);
     *state = d;
-    return 0;
-}
-
-static int close_scripted(void **state)
-{
-    device_close(*state);
     return 0;
 }
 
@@ -244,7 +234,7 @@ static enum gate_status measure(struct device *d, const struct measure_policy *p
     return measure_some(d, policy, 2, p);
 }
 
-TEST_WITHIN(a_known_ratio_is_found, open_scripted, close_scripted)
+TEST_WITHIN(a_known_ratio_is_found, open_scripted, scripted_close)
 {
     struct pair p;
     script.factor[0] = 1.03;
@@ -258,7 +248,7 @@ TEST_WITHIN(a_known_ratio_is_found, open_scripted, close_scripted)
 }
 
 /* Of 1000 a millisecond. The candidate has as many as the baseline, whichever of them is short. */
-TEST_WITHIN(a_replay_holds_what_there_is_room_for, open_scripted, close_scripted)
+TEST_WITHIN(a_replay_holds_what_there_is_room_for, open_scripted, scripted_close)
 {
     for (unsigned i = 0; i < 2; i++) {
         struct pair p;
@@ -274,7 +264,7 @@ TEST_WITHIN(a_replay_holds_what_there_is_room_for, open_scripted, close_scripted
 
 /* The L2 holds ten problems of 192 bytes, so that 30 sets are three times it. A provider takes part
  * in the first process alone, and must not make that one warm and the others cold. */
-TEST_WITHIN(a_provider_does_not_decide_the_regime, open_scripted, close_scripted)
+TEST_WITHIN(a_provider_does_not_decide_the_regime, open_scripted, scripted_close)
 {
     struct device *d = *state;
     struct pair p;
@@ -297,7 +287,7 @@ TEST_WITHIN(a_provider_does_not_decide_the_regime, open_scripted, close_scripted
 /* Each sample launches each set once, and begins as the first one; so do single launches, and
  * calls. A rotation over 30 sets that takes too long gives way to what a millisecond has room for.
  */
-TEST_WITHIN(what_is_updated_in_place_is_restored, open_scripted, close_scripted)
+TEST_WITHIN(what_is_updated_in_place_is_restored, open_scripted, scripted_close)
 {
     static const struct {
         double factor;
@@ -331,7 +321,7 @@ TEST_WITHIN(what_is_updated_in_place_is_restored, open_scripted, close_scripted)
 }
 
 /* What the first process decided stays, however long a launch takes now; else there is no time. */
-TEST_WITHIN(the_regime_of_the_first_process_is_kept, open_scripted, close_scripted)
+TEST_WITHIN(the_regime_of_the_first_process_is_kept, open_scripted, scripted_close)
 {
     struct measure_policy policy = {.budget_ns = 0, .input_sets = 30};
     struct device *d = *state;
@@ -352,7 +342,7 @@ TEST_WITHIN(the_regime_of_the_first_process_is_kept, open_scripted, close_script
 }
 
 /* Eight rounds in any case, though there is no time, unless the first four leave no doubt. */
-TEST_WITHIN(noise_takes_more_rounds, open_scripted, close_scripted)
+TEST_WITHIN(noise_takes_more_rounds, open_scripted, scripted_close)
 {
     struct pair p;
     script.noise = 0.003;
@@ -361,7 +351,7 @@ TEST_WITHIN(noise_takes_more_rounds, open_scripted, close_scripted)
 }
 
 /* 0: it stopped; less: it jumped back; NaN and years: it is broken. */
-TEST_WITHIN(a_clock_that_stops_or_jumps_is_told, open_scripted, close_scripted)
+TEST_WITHIN(a_clock_that_stops_or_jumps_is_told, open_scripted, scripted_close)
 {
     static const double bad[] = {0, -5, NAN, INFINITY, 1e16};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -377,7 +367,7 @@ TEST_WITHIN(a_clock_that_stops_or_jumps_is_told, open_scripted, close_scripted)
 }
 
 /* From the first estimate on: without a time, nobody could say how many launches make a sample. */
-TEST_WITHIN(a_clock_that_never_ran_is_told_at_once, open_scripted, close_scripted)
+TEST_WITHIN(a_clock_that_never_ran_is_told_at_once, open_scripted, scripted_close)
 {
     struct pair p;
     script.bad_from = 1;
@@ -387,7 +377,7 @@ TEST_WITHIN(a_clock_that_never_ran_is_told_at_once, open_scripted, close_scripte
     assert_in_range(script.replays[1], 1, 2);
 }
 
-TEST_WITHIN(a_single_launch_of_no_time_is_told, open_scripted, close_scripted)
+TEST_WITHIN(a_single_launch_of_no_time_is_told, open_scripted, scripted_close)
 {
     const struct measure_policy policy = {.single_budget_ns = 1};
     struct pair p;
@@ -400,7 +390,7 @@ TEST_WITHIN(a_single_launch_of_no_time_is_told, open_scripted, close_scripted)
 }
 
 /* A replay of a thousand launches averages over what one in ten takes longer. */
-TEST_WITHIN(a_tail_shows_in_single_launches, open_scripted, close_scripted)
+TEST_WITHIN(a_tail_shows_in_single_launches, open_scripted, scripted_close)
 {
     const struct measure_policy policy = {.single_budget_ns = 60e9};
     struct pair p;
@@ -418,7 +408,7 @@ TEST_WITHIN(a_tail_shows_in_single_launches, open_scripted, close_scripted)
 }
 
 /* The device takes as long, so that its time says nothing of it. */
-TEST_WITHIN(what_a_call_takes_on_the_host_is_measured, open_scripted, close_scripted)
+TEST_WITHIN(what_a_call_takes_on_the_host_is_measured, open_scripted, scripted_close)
 {
     const struct measure_policy policy = {.budget_ns = 0, .swap = true};
     struct pair p;
@@ -436,7 +426,7 @@ TEST_WITHIN(what_a_call_takes_on_the_host_is_measured, open_scripted, close_scri
 }
 
 /* A calibration has no summary; a stopped clock must not pass for "no difference" there. */
-TEST_WITHIN(a_calibration_tells_it_too, open_scripted, close_scripted)
+TEST_WITHIN(a_calibration_tells_it_too, open_scripted, scripted_close)
 {
     static const struct library library = {.file = "k.so"};
     static const struct kg_kernel kernel = {.struct_bytes = sizeof kernel, .name = "k"};
@@ -458,7 +448,7 @@ TEST_WITHIN(a_calibration_tells_it_too, open_scripted, close_scripted)
 
 /* 128 operations take this device 1000 ns; a tenth is left to a chip that is better than its
  * datasheet. */
-TEST_WITHIN(who_is_faster_than_the_device_is_wrong, open_scripted, close_scripted)
+TEST_WITHIN(who_is_faster_than_the_device_is_wrong, open_scripted, scripted_close)
 {
     struct device *d = *state;
     struct pair p;
@@ -479,7 +469,7 @@ TEST_WITHIN(who_is_faster_than_the_device_is_wrong, open_scripted, close_scripte
     d->info.peaks.tf32_flops = 0;
 }
 
-TEST_WITHIN(without_the_counter_there_are_no_cycles, open_scripted, close_scripted)
+TEST_WITHIN(without_the_counter_there_are_no_cycles, open_scripted, scripted_close)
 {
     struct pair p;
     script.sm_clock_mhz = 0;
@@ -487,7 +477,7 @@ TEST_WITHIN(without_the_counter_there_are_no_cycles, open_scripted, close_script
     assert_true(isnan(p.arm[1].timing.ratio_cycles));
 }
 
-TEST_WITHIN(sensors_are_read_around_the_rounds_of_the_first_process, open_scripted, close_scripted)
+TEST_WITHIN(sensors_are_read_around_the_rounds_of_the_first_process, open_scripted, scripted_close)
 {
     struct measure_policy policy = {.budget_ns = 0};
     struct pair p;

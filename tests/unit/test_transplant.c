@@ -11,6 +11,7 @@
 #include "gate/worker/measure.h"
 #include "tests/unit/noise.h"
 #include "tests/unit/problem_tensors.h"
+#include "tests/unit/scripted_device.h"
 #include "tests/unit/unit.h"
 
 enum { M = 8, NODES_MAX = 4, CANDIDATE = 0, BASELINE = 1 };
@@ -188,17 +189,12 @@ static void free_replay(struct device *d, struct device_replay *r)
 
 static int open_device(void **state)
 {
-    static struct device_backend backend;
-    struct device *d = NULL;
-    if (device_open("host", &d, NULL))
-        return -1;
-    backend = *d->backend;
-    backend.replay_record = record;
-    backend.replay_run = replay;
-    backend.replay_nodes = nodes_of;
-    backend.replay_transplant = transplant;
-    backend.replay_free = free_replay;
-    d->backend = &backend;
+    struct device *d = scripted_open();
+    scripted.replay_record = record;
+    scripted.replay_run = replay;
+    scripted.replay_nodes = nodes_of;
+    scripted.replay_transplant = transplant;
+    scripted.replay_free = free_replay;
     d->info.kg.l2_bytes = 200; /* three times as much is some sets of this problem */
     memset(&script, 0, sizeof script);
     rng_seed(&script.rng, 20);
@@ -210,12 +206,6 @@ static int open_device(void **state)
             sides[side].ns[i] = NODE_NS;
     }
     *state = d;
-    return 0;
-}
-
-static int close_device(void **state)
-{
-    device_close(*state);
     return 0;
 }
 
@@ -272,7 +262,7 @@ static bool is_near(const struct estimate *e, double value)
     return fabs(log(e->value / value)) < 0.005 && e->lo <= e->value && e->value <= e->hi;
 }
 
-TEST_WITHIN(the_slow_node_carries_the_slowdown, open_device, close_device)
+TEST_WITHIN(the_slow_node_carries_the_slowdown, open_device, scripted_close)
 {
     static const double slower[] = {0.05, 0.2};
     for (unsigned at = 0; at < 3; at++)
@@ -296,7 +286,7 @@ TEST_WITHIN(the_slow_node_carries_the_slowdown, open_device, close_device)
 }
 
 /* Who gains hides what another loses: each has its own figure. */
-TEST_WITHIN(a_faster_node_beside_a_slower_one, open_device, close_device)
+TEST_WITHIN(a_faster_node_beside_a_slower_one, open_device, scripted_close)
 {
     struct transplant t;
     sides[CANDIDATE].ns[0] = 700;
@@ -308,7 +298,7 @@ TEST_WITHIN(a_faster_node_beside_a_slower_one, open_device, close_device)
 }
 
 /* The node is 10 % in one company and 30 % in the other. */
-TEST_WITHIN(the_interval_holds_what_both_hybrids_saw, open_device, close_device)
+TEST_WITHIN(the_interval_holds_what_both_hybrids_saw, open_device, scripted_close)
 {
     struct transplant t;
     sides[CANDIDATE].ns[0] = 1300;
@@ -320,7 +310,7 @@ TEST_WITHIN(the_interval_holds_what_both_hybrids_saw, open_device, close_device)
     assert_true(holds(&t.document.nodes[0].carries, 1300.0 / 1000 - 1e-6));
 }
 
-TEST_WITHIN(nodes_that_do_not_correspond_are_listed, open_device, close_device)
+TEST_WITHIN(nodes_that_do_not_correspond_are_listed, open_device, scripted_close)
 {
     struct transplant t;
     sides[BASELINE].n = 2;
@@ -336,7 +326,7 @@ TEST_WITHIN(nodes_that_do_not_correspond_are_listed, open_device, close_device)
     assert_int_equal(script.hybrid_runs, 0);
 }
 
-TEST_WITHIN(a_node_that_does_not_fit_says_so_and_the_others_are_timed, open_device, close_device)
+TEST_WITHIN(a_node_that_does_not_fit_says_so_and_the_others_are_timed, open_device, scripted_close)
 {
     struct transplant t;
     script.refused = 1;
@@ -351,7 +341,7 @@ TEST_WITHIN(a_node_that_does_not_fit_says_so_and_the_others_are_timed, open_devi
 }
 
 /* Its outputs are looked at once, and it is run no more. */
-TEST_WITHIN(a_wrong_hybrid_is_not_timed, open_device, close_device)
+TEST_WITHIN(a_wrong_hybrid_is_not_timed, open_device, scripted_close)
 {
     struct transplant t;
     sides[CANDIDATE].factor = 2;
@@ -367,7 +357,7 @@ TEST_WITHIN(a_wrong_hybrid_is_not_timed, open_device, close_device)
 }
 
 /* What a node finds there is of the same kernel on other inputs. */
-TEST_WITHIN(what_is_left_of_another_launch_is_wrong, open_device, close_device)
+TEST_WITHIN(what_is_left_of_another_launch_is_wrong, open_device, scripted_close)
 {
     struct device *d = *state;
     sides[CANDIDATE].own_scratch = sides[BASELINE].own_scratch = true;
@@ -381,7 +371,7 @@ TEST_WITHIN(what_is_left_of_another_launch_is_wrong, open_device, close_device)
     }
 }
 
-TEST_WITHIN(a_hybrid_that_spoils_the_device_ends_it, open_device, close_device)
+TEST_WITHIN(a_hybrid_that_spoils_the_device_ends_it, open_device, scripted_close)
 {
     struct transplant t;
     struct gate_error err = {0};
@@ -391,7 +381,7 @@ TEST_WITHIN(a_hybrid_that_spoils_the_device_ends_it, open_device, close_device)
     assert_int_equal(script.hybrid_runs, 1);
 }
 
-TEST_WITHIN(a_device_without_nodes_says_so, open_device, close_device)
+TEST_WITHIN(a_device_without_nodes_says_so, open_device, scripted_close)
 {
     static struct device_backend backend;
     struct device *d = *state;

@@ -10,20 +10,19 @@
 #include "kernels/ops/rows.h"
 #include "gate/verify/verify.h"
 #include "tests/unit/problem_tensors.h"
+#include "tests/unit/scripted_device.h"
 #include "tests/unit/unit.h"
 
 enum fault { NONE, IDLE, OTHER_BITS, OUT_OF_BOUNDS, INPUT };
 
 static enum fault fault;
 static bool replayed;
-static enum gate_status (*host_replay_run)(struct device *, struct device_replay *,
-                                           struct device_time *, struct gate_error *);
 
 static enum gate_status replay_run(struct device *d, struct device_replay *r,
                                    struct device_time *out, struct gate_error *err)
 {
     replayed = true;
-    enum gate_status status = host_replay_run(d, r, out, err);
+    enum gate_status status = real->replay_run(d, r, out, err);
     replayed = false;
     return status;
 }
@@ -62,7 +61,6 @@ static void notice(void *context, const struct arm *arm, const char *check)
 static const char *verify(enum fault f, uint32_t flags)
 {
     static struct arm arm;
-    static struct device_backend backend;
     const struct kg_kernel kernel = {.struct_bytes = sizeof kernel,
                                      .op = "gemm",
                                      .name = "k",
@@ -76,12 +74,8 @@ static const char *verify(enum fault f, uint32_t flags)
     struct device_memory memory;
     struct reference reference;
     struct gate_error err = {0};
-    struct device *d = NULL;
-    assert_int_equal(device_open("host", &d, &err), GATE_OK);
-    backend = *d->backend;
-    host_replay_run = backend.replay_run;
-    backend.replay_run = replay_run;
-    d->backend = &backend;
+    struct device *d = scripted_open();
+    scripted.replay_run = replay_run;
     fault = f;
     arm = (struct arm){
         .library = &library, .kernel = &kernel, .verification = verification_start(&c.problem)};
