@@ -114,7 +114,7 @@ describe("chart", { skip }, () => {
     });
 
     test("the mean of changes is of those that there are", async () => {
-        const got = await inPage("../views/compare_data.js", () =>
+        const got = await inPage("../views/compare.js", () =>
             globalThis.module.meanRatio(globalThis.argument),
         [...[1.1, 1 / 1.1, 1.01, 1.05].map((ratio) => ({ ratio, comparable: true })),
             { ratio: 9, comparable: false }, { ratio: null, comparable: true }]);

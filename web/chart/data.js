@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// chart_data.js: the answer of /trends as lanes over one axis.
+// data.js: the answer of /trends as lanes over one axis.
 //
 // A lane is one provider under one contract: numbers of different contracts never share a line. All
 // lanes share the axis x; lane.at[i] is the row of the lane at x[i], undefined where it has none.
@@ -86,8 +86,6 @@ export function arrange(trend, order) {
 export function values({ x }, { at, columns }, name, divisor = null) {
     const column = columns[name];
     const by = divisor && columns[divisor];
-    if (column && !by && column.length === x.length && at[x.length - 1] === x.length - 1)
-        return column; // a row at each place
     return Array.from(x, (_, i) => {
         if (at[i] === undefined) return undefined;
         const value = column?.[at[i]] ?? null;

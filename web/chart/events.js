@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// chart_events.js: events of a case: steps, wrong results, accepted changes, new baselines, new
+// events.js: events of a case: steps, wrong results, accepted changes, new baselines, new
 // epochs.
 
 import { address, h, s } from "../frame/dom.js";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// chart_keys.js: what a chart does on the keyboard, which uPlot does not know.
+// keys.js: what a chart does on the keyboard, which uPlot does not know.
 //
 //   arrows, Page Up and Down, Home, End: the point and the series; Enter: open it; Escape: drop it;
 //   + and -: zoom; Shift and an arrow: pan; 0: all

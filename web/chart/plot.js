@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// chart_plot.js: one uPlot: its axes, its range of y, and what is painted over its lines.
+// plot.js: one uPlot: its axes, its range of y, and what is painted over its lines.
 
 import uPlot from "../uplot.js";
 

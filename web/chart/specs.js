@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// chart_specs.js: which lines a trend has: the times, the error, and what the device did.
+// specs.js: which lines a trend has: the times, the error, and what the device did.
 //
 // A spec is what chart_plot.js draws: { data, series, bands (as uPlot has them), keys (of each
 // series: what hides it, "" where nothing does), lanes (of each series, or null), fit (columns that
@@ -23,7 +23,6 @@ export const RESOURCES = [
 ];
 
 const STEPPED = uPlot.paths.stepped({ align: 1 });
-const MANY = 4000; // points, from which on the outline of all would take longer than all else
 const DASHES = [[], [], [5, 3], [2, 3], [8, 3, 2, 3]]; // from the fifth provider on they look alike
 
 export const colourOf = (colours, { index }) => colours[`s${Math.min(index, 4)}`];
@@ -40,18 +39,6 @@ function ofCandidate(model, name, divisor) {
 function held(column) {
     let newest = null;
     return Array.from(column, (v) => (newest = v > 0 ? v : newest));
-}
-
-/** Of many points the extreme of each few alone, `most` of two: the others do not count. */
-function outline(column, most) {
-    if (column.length < MANY) return column;
-    const out = new Array(column.length);
-    const few = Math.ceil(column.length / 1000);
-    for (let i = 0; i < out.length; i += few) {
-        const known = column.slice(i, i + few).filter((v) => v > 0);
-        out[i] = known.length > 0 ? known.reduce(most) : null;
-    }
-    return out;
 }
 
 /** Collects the columns of a plot with their lines. */
@@ -142,9 +129,8 @@ export function timesSpec(model, { state, threshold, colours }) {
 
     const band = (label, term, lo, hi) => {
         const none = { stroke: "transparent", width: 0 };
-        const low = spec.add(outline(lo, (a, b) => Math.min(a, b)),
-            { ...none, class: "unseen" }, null, label);
-        const high = spec.add(outline(hi, (a, b) => Math.max(a, b)), {
+        const low = spec.add(lo, { ...none, class: "unseen" }, null, label);
+        const high = spec.add(hi, {
             ...none, label, term, marker: () => // twice as dark, as where both lie
                 `linear-gradient(${colours.band} 0 0)${term === "interval"
                     ? `, linear-gradient(${colours.band} 0 0)` : ""}`,
@@ -166,18 +152,17 @@ export function timesSpec(model, { state, threshold, colours }) {
 
     const baseline = held(line(all.baseline));
     if (baseline.some((v) => v > 0)) {
-        const paths = baseline.length < MANY ? STEPPED : undefined;
         const limit = baseline.map((v) => (v > 0 ? v * (1 + threshold) : v));
         const value = (column) => (u, v, si, i) => show(told(column, i));
         const points = { show: baseline.length === 1, size: 8 };
         const high = spec.add(limit, {
             label: `threshold, +${percent(threshold, threshold < 0.01 ? 1 : 0)}`,
-            term: "threshold", stroke: () => colours.regression, dash: [2, 3], paths, points,
-            value: value(limit),
+            term: "threshold", stroke: () => colours.regression, dash: [2, 3],
+            paths: STEPPED, points, value: value(limit),
         }, null, "threshold");
         const low = spec.add(baseline, {
             label: "baseline", term: "baseline", stroke: () => colours.baseline, width: 1.4,
-            dash: [7, 4], paths, points, value: value(baseline),
+            dash: [7, 4], paths: STEPPED, points, value: value(baseline),
         }, null, "baseline");
         spec.bands.push({ series: [high, low], fill: () => colours["limit-fill"] });
     }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// chart_table.js: the numbers of a trend as a table, for those who do not see the chart.
+// table.js: the numbers of a trend as a table, for those who do not see the chart.
 
 import { h } from "../frame/dom.js";
 import { durationCell, number, plural, time } from "../frame/format.js";
 import { commitName, runLink, tableOf } from "../frame/parts.js";
 import { badge } from "../frame/verdict.js";
 import { knows } from "./data.js";
-import { pointAt } from "./point.js";
 import { RESOURCES, YARDSTICKS, amountOn } from "./specs.js";
+import { pointAt } from "./trend_point.js";
 
 export const PAGE = 200; // rows; the rest come on request
 

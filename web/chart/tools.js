@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// chart_tools.js: the controls around a chart.
+// tools.js: the controls around a chart.
 
 import { h, s } from "../frame/dom.js";
 

@@ -141,23 +141,18 @@ function listen(t) {
  * `state`: { order, y, fit ("ours", or "all" for providers that are far off too), hide (Set),
  * span ([from, to] in ms, or null), point ({ run, time, provider } that was picked, or null) },
  * changed in place; `chosen()` is called when a choice has, `save()` when the rest has.
- * `load(order, span, signal)` fetches, `csv(span)` makes a CSV of its points.
+ * `load(order, span, signal)` fetches, `points(span)` has a row for each of its points.
  * `choices`: what else there is to choose, among the tools.
  */
-export function trendChart({ whole, state, save, chosen, load, csv, signal, choices }) {
-    const t = { state, save, chosen, load, csv, signal, group: `trend-${charts++}`, colours: {},
+export function trendChart({ whole, state, save, chosen, load, points, signal, choices }) {
+    const t = { state, save, chosen, load, points, signal, group: `trend-${charts++}`, colours: {},
         answers: { whole, detail: null }, model: null, wholeModel: null, events: [], range: null,
         errorLimit: null, point: null, hovered: null, pointing: false, timer: 0, asked: null,
         numbers: Number(parameter("numbers")) || 0, parts: partsOf() };
     Object.assign(t, elements(t));
-    t.act = {
-        zoomed: (lo, hi) => zoomed(t, lo, hi), all: () => all(t), move: (next) => move(t, next),
-        zoom: (factor) => zoom(t, factor), pan: (share) => pan(t, share),
-        clicked: (u, event) => clicked(t, u, event), shown: (key, is) => toggled(t, key, is),
-        moved: (u, si) => moved(t, u, si), place: () => place(t), showPoint: () => showPoint(t),
-        step: (n) => step(t, n), lane: (n) => changeLane(t, n), open: () => open(t),
-        drop: () => drop(t),
-    };
+    t.act = Object.fromEntries(Object.entries({ zoomed, all, move, zoom, pan, clicked, moved, place,
+        showPoint, step, open, drop, lane: changeLane, shown: toggled })
+        .map(([name, does]) => [name, (...given) => does(t, ...given)]));
     t.surface.append(...t.parts.map((p) => p.section));
     const tools = toolsOf(t, choices);
     render(t);

@@ -4,15 +4,14 @@
 import { arrange } from "./data.js";
 import { eventsOf } from "./events.js";
 import { drawPlot, readColours } from "./plot.js";
-import { pointAt } from "./point.js";
 import {
     YARDSTICKS, amountOf, amountOn, errorSpec, onlyValue, resourceSpec, timesSpec,
 } from "./specs.js";
-import { isKnown, placeOf } from "./trend_point.js";
+import { isKnown, placeOf, pointAt } from "./trend_point.js";
 import { covers, toRange } from "./trend_range.js";
 import { h } from "../frame/dom.js";
 import { dateText, percent, plural, shortCommit } from "../frame/format.js";
-import { copyButton, saveFile } from "../frame/parts.js";
+import { copyButton, saveCsv } from "../frame/parts.js";
 import { here, note } from "../frame/places.js";
 
 export const shown = (t) => t.model.lanes.filter((l) => !t.state.hide.has(l.provider));
@@ -122,9 +121,9 @@ export function showNumbers(t, count = t.numbers) {
     fillTable(t);
 }
 
-async function saveCsv(t) {
+async function savePoints(t) {
     try {
-        saveFile(new Blob([await t.csv(t.state.span)], { type: "text/csv" }), "trend.csv");
+        saveCsv(await t.points(t.state.span), "trend.csv");
     } catch (failure) {
         if (failure.name !== "AbortError")
             t.note.textContent = `The CSV could not be fetched: ${failure.message}`;
@@ -137,7 +136,7 @@ export function sayRange(t) {
         .reduce((n, s) => n + s.total, 0);
     const [from, to] = state.span ?? [model.toTime(model.x[0]), model.toTime(model.x.at(-1))];
     t.out.replaceChildren(
-        h("button", { type: "button", click: () => saveCsv(t) }, "CSV of these runs"),
+        h("button", { type: "button", click: () => savePoints(t) }, "CSV of these runs"),
         copyButton("Copy the link", () => location.href));
     t.note.textContent = `${dateText(from)} to ${dateText(to)}` +
         `${state.span ? "" : `, ${plural(total, "run")}`}` +

@@ -1,8 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // api.js: asks the server. The browser keeps answers and asks again with their tag.
+//
+// The reader's token, for servers that are private and for what only some may do, stays in this tab
+// until that is closed, and goes to this server alone: the page's policy allows no other.
 
 import { queryText } from "./dom.js";
-import { token } from "./token.js";
+
+const KEY = "kernel-gate-token";
+
+/** The token, or null. */
+export function token() {
+    return sessionStorage.getItem(KEY);
+}
+
+/** Keeps it, or forgets it: null. */
+export function keepToken(value) {
+    if (value === null) sessionStorage.removeItem(KEY);
+    else sessionStorage.setItem(KEY, value);
+}
 
 export class ApiError extends Error {
     constructor(status, detail) {

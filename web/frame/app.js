@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // app.js: finds the view that the address names and shows it.
 
-import { ApiError } from "./api.js";
+import { ApiError, token } from "./api.js";
 import { h } from "./dom.js";
 import { listen } from "./glossary.js";
 import { centre, newest, watch } from "./news.js";
 import { askSite } from "./parts.js";
 import { scrolled } from "./places.js";
-import { token } from "./token.js";
 
 // Views are loaded when they are wanted. A module names what it needs itself.
 const VIEWS = {
@@ -53,6 +52,7 @@ async function viewOf(name) {
 }
 
 function failure(error) {
+    if (error.content) return error.content;
     if (error.status === 401) {
         const box = h("section", { class: "empty" },
             h("h1", {}, "This server is private"), h("p", {}, token() ? error.message

@@ -21,6 +21,10 @@ export function h(tag, attributes, ...children) {
     return fill(document.createElement(tag), attributes, children);
 }
 
+/** A word with its explanation, on hover and on focus: glossary.js. */
+export const term = (name, label) =>
+    h("span", { class: "term", tabindex: "0", "data-term": name }, label);
+
 /** An SVG element. */
 export function s(tag, attributes, ...children) {
     return fill(document.createElementNS(SVG, tag), attributes, children);

@@ -7,10 +7,6 @@ let serial = 0;
 let tip = null; // the one explanation that is shown
 let owner = null; // the element that it explains
 
-/** A word with its explanation, on hover and on focus. */
-export const term = (name, label) =>
-    h("span", { class: "term", tabindex: "0", "data-term": name }, label);
-
 function hide() {
     tip?.remove();
     owner?.removeAttribute("aria-describedby");

@@ -94,6 +94,15 @@ export const picker = (label, options, value, change) => h("label", { class: "pi
     h("span", {}, label),
     selectBox({ name: label.toLowerCase().replaceAll(" ", "-") }, options, value, change));
 
+/** A field with its label, that offers names, or [name, what it is]. */
+export const field = (label, name, names, attributes) => h("label", { class: "picker" },
+    h("span", {}, label), h("input", { name, list: `of-${name}`, autocomplete: "off",
+        spellcheck: "false", ...attributes }),
+    h("datalist", { id: `of-${name}` }, names.map((one) => {
+        const [value, text] = [one].flat();
+        return h("option", { value }, text);
+    })));
+
 /** The values of a member, each once, sorted. */
 export const distinct = (items, member) => [...new Set(items.map((item) => item[member]))].sort();
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // parts.js: pieces that several views show.
 
-import { apiUrl, fetchFile, get } from "./api.js";
-import { address, h, queryText } from "./dom.js";
+import { ApiError, apiUrl, fetchFile, get, token } from "./api.js";
+import { address, h, queryText, term } from "./dom.js";
 import { factor, isTie, providerName, shortCommit, versus } from "./format.js";
-import { term } from "./glossary.js";
-import { token } from "./token.js";
 
 /** A case id, which may be broken at its slashes; the op stands out. */
 export function caseName(id) {
@@ -62,6 +60,9 @@ export function rangeLink(from, to, text) {
  *  "5.81 % slower: 24.95 us to 26.15 us since commit 0485d60a2". */
 export const alertText = ({ text, case: id, device }) =>
     text.replace(`${id} on ${device} `, "").replace(/^is (a )?/, "");
+
+/** Of an alert. */
+export const stateBadge = (state) => h("span", { class: `state ${state}` }, state);
 
 /** The commits of an alert, behind the one before it, as git writes them. */
 export const commitRange = (alert) => (alert.machine
@@ -151,6 +152,18 @@ export function tableOf(label, columns, items, current = null) {
     })));
 }
 
+/** What opens something or folds it: `change(opens, itself)` does so. */
+export function opener(label, change, attributes) {
+    const button = h("button", {
+        type: "button", class: "opener", "aria-expanded": "false", ...attributes, click() {
+            const opens = button.getAttribute("aria-expanded") === "false";
+            button.setAttribute("aria-expanded", String(opens));
+            change(opens, button);
+        },
+    }, label);
+    return button;
+}
+
 export function crumbs(...parts) {
     return h("nav", { class: "crumbs", "aria-label": "Where this is" },
         parts.map((part, i) => [i > 0 && h("span", { "aria-hidden": "true" }, "/"), part]));
@@ -169,6 +182,13 @@ export function nothingYet() {
         command("From another machine, such as a CI runner, with a token of this server",
             `gate push --server ${server} --token-file FILE`),
         h("p", { class: "quiet" }, "This page notices the first run by itself."));
+}
+
+/** The devices that there are, unless there is no run at all: then how to come by one is shown. */
+export async function knownDevices(signal) {
+    const { devices } = await get("devices", null, signal);
+    if (devices.length > 0) return devices;
+    throw Object.assign(new ApiError(404, "No runs yet"), { content: nothingYet() });
 }
 
 /** A button that copies a text, and says so; `otherwise()`: where the page may not. */
@@ -197,12 +217,24 @@ export function badgeAndFeed({ id, device }) {
             `${server}feed.atom${queryText({ device, case: id })}`));
 }
 
+const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/; // what a spreadsheet would run
+
+function field(value) {
+    const text = value === null ? "" : typeof value !== "string" ? String(value)
+        : value.split(";").map((part) => (FORMULA.test(part) ? `'${part}` : part)).join(";");
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
 /** Saves what is made here as a file. */
 export function saveFile(blob, name) {
     const href = URL.createObjectURL(blob);
     h("a", { href, download: name }).click();
     setTimeout(() => URL.revokeObjectURL(href), 60000);
 }
+
+/** Saves rows as CSV, as the server writes it (RFC 4180). */
+export const saveCsv = (rows, name) => saveFile(new Blob(
+    rows.map((row) => `${row.map(field).join(",")}\r\n`), { type: "text/csv" }), name);
 
 /** The way out of a view: its rows as CSV, where the server has them, and its address. */
 export const wayOut = (path, parameters) => h("span", { class: "actions" },

@@ -2,8 +2,7 @@
 // reproduce.js: the commands that repeat a run or cases of it, and that accept what is slower.
 // `gate` is on the PATH: the repository may be any that is measured with it.
 
-import { apiUrl } from "./api.js";
-import { token } from "./token.js";
+import { apiUrl, token } from "./api.js";
 
 const MOST = 5; // cases with a command each
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // token_form.js: asks for the reader's token. Few ever see it, so it is loaded when it is wanted.
 
+import { keepToken, token } from "./api.js";
 import { h } from "./dom.js";
-import { keepToken, token } from "./token.js";
 
 /** Takes a token, or shows that there is one and lets it go; `changed` is called then. */
 export function tokenForm(changed) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // alert_list.js: alerts in groups of one range of commits, to select and to deal with together.
 
-import { alertKind, stateBadge } from "./alert_parts.js";
+import { eventSwatch, lookOf } from "../chart/events.js";
 import { selectionBar } from "./alert_steps.js";
 import { get } from "../frame/api.js";
 import { address, h } from "../frame/dom.js";
@@ -9,7 +9,8 @@ import { ago, change, duration, number, plural, shortCommit, time } from "../fra
 import { spark } from "../frame/glyphs.js";
 import { distinct } from "../frame/lists.js";
 import {
-    caseLink, causeAuthor, causeSubject, columnsOf, commitRange, runLink, site, tableBox,
+    alertText, caseLink, causeAuthor, causeSubject, columnsOf, commitRange, opener, runLink, site,
+    stateBadge, tableBox,
 } from "../frame/parts.js";
 
 const POINTS = 24;
@@ -57,6 +58,13 @@ export function picture(place, alert, size, signal, caption = null) {
     return place;
 }
 
+/** "▲ 4.81 % slower: 24.95 us to 26.15 us since commit 0485d60a2" */
+export function alertKind(alert) {
+    const look = lookOf(alert.kind);
+    return h("span", { class: `alert-kind ${look}` }, eventSwatch(look),
+        h("b", {}, alertText(alert)));
+}
+
 /** Who took a step, and when. */
 export const whoWhen = (who, ms) => [who || "the server", ", ", time(ms)];
 
@@ -87,15 +95,9 @@ function extent(alerts) {
 }
 
 /** What folds the rows of a group. */
-function folder(label) {
-    const button = h("button", { type: "button", class: "opener", "aria-expanded": "true",
-        click() {
-            const folds = button.getAttribute("aria-expanded") === "true";
-            button.setAttribute("aria-expanded", String(!folds));
-            for (const row of [...button.closest("tbody").rows].slice(1)) row.hidden = folds;
-        } }, label);
-    return button;
-}
+const folder = (label) => opener(label, (opens, button) => {
+    for (const row of [...button.closest("tbody").rows].slice(1)) row.hidden = !opens;
+}, { "aria-expanded": "true" });
 
 function groupHead([first], alerts, box, span) {
     const { commit, run } = first;

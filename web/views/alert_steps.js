@@ -1,17 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // alert_steps.js: the buttons that take alerts a step further, for those who hold a token.
 
-import { get, post } from "../frame/api.js";
-import { STEPS, canFollow } from "./alert_parts.js";
+import { get, post, token } from "../frame/api.js";
 import { h } from "../frame/dom.js";
 import { plural } from "../frame/format.js";
 import { command } from "../frame/parts.js";
 import { accept } from "../frame/reproduce.js";
-import { token } from "../frame/token.js";
 import { tokenForm } from "../frame/token_form.js";
 
 const COMMANDS = 3; // to accept the times of alerts of several runs
 const ASSIGN = { label: "Assign", help: "Who works on it. Leave the name empty to assign nobody." };
+
+/** Steps: what the button says, and whether the server wants a reason. */
+const STEPS = {
+    acknowledged: { label: "Acknowledge", reason: false, help: "Someone works on it." },
+    accepted: { label: "Accept", reason: true, help: "The change is intended." },
+    fixed: { label: "Mark as fixed", reason: false, help: "A later commit undid it." },
+    ignored: { label: "Ignore", reason: true, help: "It is not real, or it does not matter." },
+    new: { label: "Open again", reason: false, help: "Somebody must look at it." },
+};
+
+/** Can the one follow the other? The server decides; this is what is offered. */
+const canFollow = (from, to) => (to === "new" ? from !== "new"
+    : from === "new" || (from === "acknowledged" && to !== from));
 
 /** An accepted alert is silent; what runs are compared with is accepted apart. */
 const acceptCommands = (alerts) => [...Map.groupBy(

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// view_alerts.js: steps that the server found in the trends, and what became of each.
+// alerts.js: steps that the server found in the trends, and what became of each.
 
-import { AROUND_MS, alertList, picture, whoWhen } from "./alert_list.js";
-import { STATES, alertKind, stateBadge } from "./alert_parts.js";
+import { AROUND_MS, alertKind, alertList, picture, whoWhen } from "./alert_list.js";
 import { doneLine, mayStep, signIn, stepButtons } from "./alert_steps.js";
 import { get } from "../frame/api.js";
-import { address, h } from "../frame/dom.js";
+import { address, h, term } from "../frame/dom.js";
 import { plural, time } from "../frame/format.js";
-import { term } from "../frame/glossary.js";
 import { picker } from "../frame/lists.js";
 import {
-    caseLink, causeAuthor, causeSubject, command, commitRange, crumbs, figure, nothingYet, runLink,
-    wayOut,
+    caseLink, causeAuthor, causeSubject, command, commitRange, crumbs, figure, knownDevices,
+    runLink, stateBadge, wayOut,
 } from "../frame/parts.js";
 import { accept } from "../frame/reproduce.js";
 
+const STATES = ["new", "acknowledged", "accepted", "fixed", "ignored"];
 const PAGE = 200; // alerts, with which a page begins no other group
 const PICTURE = [640, 96]; // pixels
 
@@ -57,13 +56,12 @@ async function listView(query, signal) {
     const filters = Object.fromEntries(["device", "kind", "case"]
         .map((name) => [name, query.get(name) ?? ""]));
     const here = (more) => address("alerts", { ...filters, state, ...more });
-    const [{ alerts, next, counts, causes }, { devices }, may] = await Promise.all([
+    const [{ alerts, next, counts, causes }, devices, may] = await Promise.all([
         get("alerts", {
             ...filters, state: state === "all" ? null : state, limit: PAGE, groups: 1, after,
         }, signal),
-        get("devices", null, signal), mayStep(signal),
+        knownDevices(signal), mayStep(signal),
     ]);
-    if (devices.length === 0) return { title: "Alerts", content: nothingYet() };
     const filtered = Object.values(filters).some(Boolean);
     const pick = (label, name, options) => picker(label, [["", "all"], ...options], filters[name],
         (value) => {

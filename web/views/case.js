@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// view_case.js: one case on one device: its trend, and the numbers behind it.
+// case.js: one case on one device: its trend, and the numbers behind it.
 
 import { ApiError, get } from "../frame/api.js";
-import { counterHistory } from "./case_counters.js";
+import { counterHistory } from "./counters.js";
 import { eventList, eventsOf } from "../chart/events.js";
 import { YARDSTICKS } from "../chart/specs.js";
 import { trendChart } from "../chart/trend.js";
-import { csvText } from "../frame/csv.js";
-import { address, h } from "../frame/dom.js";
+import { address, h, term } from "../frame/dom.js";
 import {
     change, duration, interval, number, percent, plural, share, time, versus,
 } from "../frame/format.js";
-import { term } from "../frame/glossary.js";
 import { allPoints } from "../frame/lists.js";
 import { controlsOf, machineLines } from "../frame/machine.js";
 import {
@@ -121,11 +119,11 @@ async function findCase(id, device, branch, signal) {
     return found;
 }
 
-function trendCsv(series) {
+function tableOfSeries(series) {
     const names = ["provider", "role", "contract"];
-    return csvText([[...names, ...Object.keys(series[0]?.columns ?? {})],
+    return [[...names, ...Object.keys(series[0]?.columns ?? {})],
         ...series.flatMap((s) => Object.values(s.columns)[0].map((_, i) =>
-            [...names.map((name) => s[name]), ...Object.values(s.columns).map((v) => v[i])]))]);
+            [...names.map((name) => s[name]), ...Object.values(s.columns).map((v) => v[i])]))];
 }
 
 export async function caseView({ query, signal }) {
@@ -143,8 +141,8 @@ export async function caseView({ query, signal }) {
     });
     const load = (order, span, stop) =>
         get("trends", { ...asked(order, span), points: POINTS, columns: COLUMNS }, stop);
-    const points = (span, columns) => allPoints({ ...asked(null, span), columns }, signal);
-    const csv = async (span) => trendCsv(await points(span, COLUMNS));
+    const all = (span, columns) => allPoints({ ...asked(null, span), columns }, signal);
+    const points = async (span) => tableOfSeries(await all(span, COLUMNS));
     const [found, whole] = await Promise.all([
         findCase(id, device, state.branch, signal), load(state.order, null, signal),
     ]);
@@ -165,12 +163,12 @@ export async function caseView({ query, signal }) {
     const timed = whole.series.some((s) => ["candidate", "provider"].includes(s.role) &&
         s.columns.time_ms.length > 0);
     const trend = !timed ? untimed(whole, state.branch, ofBranch("")) : trendChart({
-        whole, state, load, csv, signal,
+        whole, state, load, points, signal,
         save: () => note(charted()), chosen: () => choose(charted()),
         choices: branchChoice(state.branch, signal, (name) => { location.hash = ofBranch(name); }),
     });
     const counters = timed && !device.startsWith("host") && found.verdict !== "foreign" &&
-        counterHistory({ id, signal, load: () => points(null, "time_ms,run,commit,verdict") });
+        counterHistory({ id, signal, load: () => all(null, "time_ms,run,commit,verdict") });
     if (timed) verified.then((verify) => trend.limit(verify?.limit), () => {});
     return {
         title: `${word(found.verdict)}: ${id} on ${device}`, attached: trend.attached,

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // case_table.js: the table of cases on the wall.
 
-import { address, h } from "../frame/dom.js";
+import { address, h, term } from "../frame/dom.js";
 import {
     ago, change, durationCell, interval, number, percent, share, shortCommit,
 } from "../frame/format.js";
-import { term } from "../frame/glossary.js";
 import { changeGlyph, spark } from "../frame/glyphs.js";
 import {
-    alertText, caseLink, causeAuthor, causeSubject, cellOf, commitRange, isOneCommit, peerSpan,
-    runLink, tableBox, vendorRatio,
+    alertText, caseLink, causeAuthor, causeSubject, cellOf, commitRange, isOneCommit, opener,
+    peerSpan, runLink, tableBox, vendorRatio,
 } from "../frame/parts.js";
 import { ALL } from "../frame/scope.js";
 import { badge, word } from "../frame/verdict.js";
@@ -19,7 +18,8 @@ import { badge, word } from "../frame/verdict.js";
  * way in which that goes unless it is reversed; and what a case has in it.
  */
 const COLUMNS = [
-    { key: "worst", term: "verdict", label: "Verdict", symbol: true, sort: "worst", cell: opener },
+    { key: "worst", term: "verdict", label: "Verdict", symbol: true, sort: "worst",
+        cell: (c, shows) => verdict(c, shows) },
     { key: "name", term: "case", label: "Case", sort: "name", way: "ascending",
         cell: (c, { branch }) => h("th", { scope: "row", title: c.id },
             caseLink(c.id, c.device, null, branch)) },
@@ -81,41 +81,17 @@ function sentence(c, newest, alerts) {
 }
 
 /** The verdict, which opens what the row has no room for. */
-function opener(c, { alerts, newest }) {
-    const button = h("button", { type: "button", class: "opener", "aria-expanded": "false",
-        "aria-label": `${word(c.verdict)}: more of ${c.id}`,
-        click() {
-            const row = button.closest("tr");
-            const opens = button.getAttribute("aria-expanded") === "false";
-            button.setAttribute("aria-expanded", String(opens));
-            const seen = [...row.cells].filter((cell) => cell.checkVisibility()).length;
-            if (!opens) row.nextSibling.remove();
-            else row.after(h("tr", { class: "detail" },
-                h("td", { colspan: seen }, sentence(c, newest(c), alerts))));
-        } }, badge(c.verdict, "short"));
-    return button;
-}
+const verdict = (c, { alerts, newest }) => opener(badge(c.verdict, "short"), (opens, button) => {
+    const row = button.closest("tr");
+    const seen = [...row.cells].filter((cell) => cell.checkVisibility()).length;
+    if (!opens) row.nextSibling.remove();
+    else row.after(h("tr", { class: "detail" },
+        h("td", { colspan: seen }, sentence(c, newest(c), alerts))));
+}, { "aria-label": `${word(c.verdict)}: more of ${c.id}` });
 
 function row(c, columns, shows) {
     return h("tr", { class: c.run !== shows.newest(c) && "stale" },
         columns.map(({ kind, cell }) => cellOf(cell(c, shows), kind)));
-}
-
-const SCREEN = 20; // rows that the first screen can show
-
-let isFirst = true; // nothing was drawn since the page was loaded
-
-/** Puts the rows in; those below the first screen of a new page when that is seen, which moves no
- * column: the style sheet says how wide each is. */
-function fill(body, rows) {
-    const now = isFirst ? SCREEN : rows.length;
-    isFirst = false;
-    body.replaceChildren(...rows.slice(0, now).map((make) => make()));
-    const last = body.lastChild;
-    if (now < rows.length)
-        requestAnimationFrame(() => setTimeout(() => {
-            if (last.parentNode === body) body.append(...rows.slice(now).map((make) => make()));
-        }));
 }
 
 /**
@@ -148,7 +124,7 @@ export function caseTable(devices, alerts, branch, actions) {
             const column = columns.find((c) => c.sort === state.sort.replace("-", "")) ??
                 columns[0];
             const reversed = state.sort === `-${column.sort}`;
-            fill(body, cases.map((c) => () => row(c, columns, shows)));
+            body.replaceChildren(...cases.map((c) => row(c, columns, shows)));
             heads.forEach((head, i) => {
                 head.classList.toggle("reversed", reversed && columns[i] === column);
                 if (columns[i] === column) head.setAttribute("aria-sort", wayOf(column, reversed));

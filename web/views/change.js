@@ -10,8 +10,7 @@ import {
 } from "../frame/parts.js";
 import { scopeOf } from "../frame/scope.js";
 import { badge, icon, rank } from "../frame/verdict.js";
-import { causesOf } from "./run_causes.js";
-import { loadRun } from "./run_data.js";
+import { causesOf, loadRun } from "./run_causes.js";
 
 const RUNS = 200; // of a merge request
 const DEVICES = 8;

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// view_compare.js: two commits, runs or devices, case by case.
+// compare.js: two commits, runs or devices, case by case.
+//
+// A row: { id, device (of the case's page), a, b, ratio, by (what it is of), comparable, why }; a
+// and b are { p50_ns, verdict }, or null where that side has no time. Only of two runs there is
+// `judged`, by the server: times of devices say nothing of code.
 
 import { get } from "../frame/api.js";
-import { compareDevices, compareRuns, meanRatio } from "./compare_data.js";
-import { address, h } from "../frame/dom.js";
+import { address, h, term } from "../frame/dom.js";
 import {
     change, dateText, duration, durationCell, interval, number, plural, shortCommit, time, versus,
 } from "../frame/format.js";
-import { term } from "../frame/glossary.js";
 import { changeGlyph } from "../frame/glyphs.js";
-import { chosenDevice, longTable, picker } from "../frame/lists.js";
+import { allCases, chosenDevice, distinct, field, longTable, picker } from "../frame/lists.js";
 import { controlsOf, machineLines } from "../frame/machine.js";
 import {
-    caseLink, commitText, nothingYet, rangeLink, runLink, site, subjectText, wayOut,
+    caseLink, commitText, knownDevices, rangeLink, runLink, site, subjectText, wayOut,
 } from "../frame/parts.js";
 import { choose, note } from "../frame/places.js";
 import { effective, noneOfMain, scopeOf } from "../frame/scope.js";
@@ -91,6 +93,39 @@ function table(rows, { names, isJudged }) {
 
 // ---- what is compared ----
 
+/** Two runs, or the newest runs of two commits: { rows, a, b }, the runs as the server has them. */
+async function compareRuns({ device, a, b }, signal) {
+    const answer = await get("compare", { device, a, b }, signal);
+    return {
+        a: answer.a, b: answer.b, by_time: answer.by_time,
+        rows: answer.cases.map((c) => ({
+            ...c, device: answer.b.device,
+            by: c.paired ? "pairs" : c.ratio_control !== null ? "control" : "times",
+            ratio: c.paired ?? c.ratio_control ?? c.ratio,
+        })),
+    };
+}
+
+/** What was timed on one of them at least; `scope`: of which branches (scope.js). */
+async function compareDevices({ a, b }, scope, signal) {
+    const [mapA, mapB] = await Promise.all([a, b].map(async (device) => new Map(
+        (await allCases(device, signal, scope, "id,p50_ns,verdict"))
+            .filter((c) => c.p50_ns !== null).map((c) => [c.id, c]))));
+    return { rows: [...new Set([...mapA.keys(), ...mapB.keys()])].map((id) => {
+        const [one, other] = [mapA.get(id) ?? null, mapB.get(id) ?? null];
+        const comparable = Boolean(one && other);
+        return { id, device: b, a: one, b: other, comparable,
+            ratio: comparable ? other.p50_ns / one.p50_ns : null,
+            why: comparable ? "" : "not timed on both devices" };
+    }) };
+}
+
+/** The geometric mean of the ratios that there are; null without one. */
+export function meanRatio(rows) {
+    const logs = rows.filter((r) => r.comparable && r.ratio > 0).map((r) => Math.log(r.ratio));
+    return logs.length === 0 ? null : Math.exp(logs.reduce((x, y) => x + y, 0) / logs.length);
+}
+
 const runTitle = (run) => [run.branch, runName(run)].filter(Boolean).join(" ");
 const runName = (run) => `${run.commit ? shortCommit(run.commit) : run.uuid.slice(0, 8)}`;
 
@@ -112,20 +147,13 @@ function runCard(letter, run, guess) {
             ` This is ${run.branch}'s newest run before it.`));
 }
 
-function runChoice(label, name, value, runs) {
-    const list = `runs-${name}`;
-    return h("label", { class: "picker" }, h("span", {}, label),
-        h("input", {
-            name, value, list, required: true, spellcheck: "false", autocomplete: "off",
-            title: "A branch, or the first digits of a commit or of a run",
-        }),
-        h("datalist", { id: list },
-            [...new Set(runs.map((r) => r.branch))].map((branch) => branch && h("option",
-                { value: branch }, "the newest run of the branch")),
-            runs.map((r) => h("option", { value: r.uuid.slice(0, 8) },
-                [runName(r), r.branch, r.subject, dateText(r.time_ms), r.verdict].filter(Boolean)
-                    .join(" · ")))));
-}
+/** A or B, of which runs, and the newest of their branches, are offered. */
+const runChoice = (label, name, value, runs) => field(label, name, [
+    ...distinct(runs, "branch").filter(Boolean)
+        .map((branch) => [branch, "the newest run of the branch"]),
+    ...runs.map((r) => [r.uuid.slice(0, 8), [runName(r), r.branch, r.subject, dateText(r.time_ms),
+        r.verdict].filter(Boolean).join(" · ")]),
+], { value, required: true, title: "A branch, or the first digits of a commit or of a run" });
 
 const relative = (a, { device, b }) => h("a", { href: address("compare", { device, a, b }) }, a);
 
@@ -242,8 +270,7 @@ function results(part, state, save) {
 }
 
 export async function compareView({ query, signal }) {
-    const { devices } = await get("devices", null, signal);
-    if (devices.length === 0) return { title: "Compare", content: nothingYet() };
+    const devices = await knownDevices(signal);
     const what = Object.hasOwn(PARTS, query.get("what") ?? "") ? query.get("what") : "runs";
     const state = Object.fromEntries(["device", "a", "b", "q", "only", "sort"]
         .map((name) => [name, query.get(name) ?? ""]));

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // evidence.js: what a verdict rests on: what each fresh process measured, drawn as SVG.
 
-import { h, round, s } from "../frame/dom.js";
+import { h, round, s, term } from "../frame/dom.js";
 import { change, duration, multiples, percent, plural, roundStep } from "../frame/format.js";
-import { term } from "../frame/glossary.js";
 import { detailWidth } from "../frame/lists.js";
 import { tableOf } from "../frame/parts.js";
 

@@ -9,13 +9,12 @@ import { arrange, values } from "../chart/data.js";
 import { drawPlot, readColours } from "../chart/plot.js";
 import { amountOn, plot } from "../chart/specs.js";
 import { DAYS, choice } from "../chart/tools.js";
-import { csvText } from "../frame/csv.js";
 import { address, h } from "../frame/dom.js";
 import { plural, providerName } from "../frame/format.js";
-import { allCases, chosenDevice, distinct } from "../frame/lists.js";
+import { allCases, chosenDevice, distinct, field, picker } from "../frame/lists.js";
 import { median } from "../frame/machine.js";
 import {
-    badgeAndFeed, caseLink, copyButton, nothingYet, saveFile, site,
+    badgeAndFeed, caseLink, copyButton, knownDevices, saveCsv, saveFile, site,
 } from "../frame/parts.js";
 import { lineText, note } from "../frame/places.js";
 
@@ -85,33 +84,27 @@ function specsOf(model, y, colours) {
 }
 
 /** Exactly what is drawn. */
-function csvOf(model, times, y) {
+function rowsOf(model, times, y) {
     const rows = [["time", "line", y === "raw" ? "p50_ns" : "ratio", "run", "commit"]];
     times.lanes.forEach((lane, si) => lane && times.data[si].forEach((v, i) => {
         if (v > 0) rows.push([new Date(model.x[i]).toISOString(), lane.provider, v,
             lane.columns.run[lane.at[i]], lane.columns.commit[lane.at[i]]]);
     }));
-    return csvText(rows);
+    return rows;
 }
 
 /** What adds a line; its names are those that the newest results have. */
 function addForm({ devices, cases, branches, providers }, device, add) {
-    const input = (name, label, list, more) => h("label", { class: "picker" },
-        h("span", {}, label), h("input", { name, list: `of-${name}`, autocomplete: "off",
-            spellcheck: "false", ...more }),
-        h("datalist", { id: `of-${name}` }, list.map((value) => h("option", { value }))));
     return h("form", { class: "tools", submit: (event) => {
         event.preventDefault();
         const data = new FormData(event.target);
         add(Object.fromEntries(["id", "device", "provider", "branch"]
             .map((name) => [name, (data.get(name) ?? "").trim()])));
     } },
-    input("id", "Case", cases, { required: true, class: "wide-input" }),
-    h("label", { class: "picker" }, h("span", {}, "Device"), h("select", { name: "device" },
-        devices.map(({ model }) => h("option", { value: model, selected: model === device },
-            model)))),
-    input("provider", "Provider", providers, { placeholder: "ours", class: "narrow" }),
-    input("branch", "Branch", branches, { placeholder: site().main_branch, class: "narrow" }),
+    field("Case", "id", cases, { required: true, class: "wide-input" }),
+    picker("Device", devices.map(({ model }) => [model, model]), device, () => {}),
+    field("Provider", "provider", providers, { placeholder: "ours", class: "narrow" }),
+    field("Branch", "branch", branches, { placeholder: site().main_branch, class: "narrow" }),
     h("button", { type: "submit", class: "primary" }, "Add a line"));
 }
 
@@ -173,9 +166,8 @@ function chartOf(loaded, state, signal) {
         h("figcaption", { class: "quiet" }, "Lower is faster. Drag to zoom, double-click for ",
             "all; a click on a point opens its run. The lines below lead to the numbers.")),
         actions: [
-            h("button", { type: "button", click: () => saveFile(new Blob(
-                [csvOf(model, specs.times, state.y)], { type: "text/csv" }), "kernel-gate.csv") },
-            "CSV"),
+            h("button", { type: "button", click: () =>
+                saveCsv(rowsOf(model, specs.times, state.y), "kernel-gate.csv") }, "CSV"),
             h("button", { type: "button", click: () => plots[0]?.ctx.canvas.toBlob((blob) =>
                 saveFile(blob, "kernel-gate.png")) }, "Picture"),
             copyButton("Copy the link", () => location.href),
@@ -187,9 +179,8 @@ export async function exploreView({ query, signal }) {
     const state = { days: DAYS.some(([d]) => d === query.get("days")) ? query.get("days") : "",
         y: Object.hasOwn(YARDSTICKS, query.get("y") ?? "") ? query.get("y") ?? "" : "" };
     const lines = query.getAll("line").slice(0, MOST).map(parse);
-    const [{ devices }, { branches }] = await Promise.all([
-        get("devices", null, signal), get("branches", null, signal)]);
-    if (devices.length === 0) return { title: "Explore", content: nothingYet() };
+    const [devices, { branches }] = await Promise.all([
+        knownDevices(signal), get("branches", null, signal)]);
     const device = chosenDevice(devices, lines.at(-1)?.device).model;
     const [cases, ...series] = await Promise.all([
         allCases(device, signal, {}, "id,peer"),

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// view_leaderboard.js: the newest verified p50 of each provider, side by side.
+// leaderboard.js: the newest verified p50 of each provider, side by side.
 
 import { get } from "../frame/api.js";
-import { address, h } from "../frame/dom.js";
+import { address, h, term } from "../frame/dom.js";
 import {
     duration, durationCell, isTie, plural, providerName, share, shortCommit, versus,
 } from "../frame/format.js";
-import { term } from "../frame/glossary.js";
 import {
     allCases, allLeaders, chosenDevice, deviceTabs, distinct, longTable, picker,
 } from "../frame/lists.js";
-import { caseLink, nothingYet, peerSpan, subjectText, wayOut } from "../frame/parts.js";
+import { caseLink, knownDevices, peerSpan, subjectText, wayOut } from "../frame/parts.js";
 import { choose } from "../frame/places.js";
 import { effective, noneOfMain, scopeChoice, scopeOf } from "../frame/scope.js";
 import { badge } from "../frame/verdict.js";
@@ -150,9 +149,8 @@ function sorted(rows, order, [ours]) {
 
 export async function leaderboardView({ query, signal }) {
     const branch = query.get("branch") ?? "";
-    const [{ devices }, { devices: within }] = await Promise.all([
-        get("devices", null, signal), get("devices", scopeOf(branch), signal)]);
-    if (devices.length === 0) return { title: "Leaderboard", content: nothingYet() };
+    const [devices, { devices: within }] = await Promise.all([
+        knownDevices(signal), get("devices", scopeOf(branch), signal)]);
     const shown = await effective(branch, within, signal);
     const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;

@@ -3,14 +3,13 @@
 // often the gate would be wrong there.
 
 import { get } from "../frame/api.js";
-import { calibrationTable, outcomesTable, rate, setPercent, tally } from "./detectable.js";
 import { address, h } from "../frame/dom.js";
 import { ago, duration, percent, plural, time } from "../frame/format.js";
 import { spark } from "../frame/glyphs.js";
-import { chosenDevice, deviceTabs } from "../frame/lists.js";
+import { chosenDevice, deviceTabs, longTable } from "../frame/lists.js";
 import { faultsOf, machineName, median } from "../frame/machine.js";
 import {
-    command, commitName, figure, nothingYet, runLink, tableOf, wayOut,
+    caseLink, command, commitName, figure, knownDevices, runLink, tableOf, wayOut,
 } from "../frame/parts.js";
 
 const LIMIT = 50; // calibrations
@@ -111,6 +110,65 @@ async function machineSection(machines, controls, chosen, calibrations, link, si
 }
 
 // ---- how often would the gate be wrong? ----
+//
+// A calibration here: { threshold, processes, device (model), cases: [{ id, mde, resolved,
+// injected: [{ share, decisions, red, pass, no_verdict }] }] }.
+
+/** Decisions of all entries of some cases with that share of injected time, or up to another. */
+function tally(cases, from, to = from) {
+    const sum = { red: 0, no_verdict: 0, pass: 0, decisions: 0 };
+    for (const entry of cases.flatMap((c) => c.injected))
+        if (entry.share >= from && entry.share <= to)
+            for (const key of Object.keys(sum)) sum[key] += entry[key];
+    return sum;
+}
+
+const sharesOf = (cases) =>
+    [...new Set(cases.flatMap((c) => c.injected.map((e) => e.share)))].sort((a, b) => a - b);
+
+/** "99.64 %", never rounded to 0 or 100 when it is not. */
+function rate(part, of) {
+    if (of === 0) return "–";
+    const exact = (100 * part) / of;
+    if (exact === 0 || exact === 100) return percent(part / of, 0);
+    if (exact < 0.01) return `< ${percent(0.0001, 2)}`;
+    if (exact > 99.99) return `> ${percent(0.9999, 2)}`;
+    return percent(part / of, exact < 10 || exact >= 99 ? 2 : 1);
+}
+
+/** "2 %", "2.5 %": what somebody has set, with no more digits than it has. */
+const setPercent = (share) => `${Number((share * 100).toPrecision(3))}\u202f%`;
+
+const shareName = (share) => (share === 0 ? "Unchanged" : `+${setPercent(share)}`);
+
+/** Worst first, as the reports have it: unresolved, false fails, minimum detectable effect. */
+function order(a, b) {
+    return a.resolved - b.resolved || tally([b], 0).red - tally([a], 0).red ||
+        (b.mde ?? Infinity) - (a.mde ?? Infinity) || 0;
+}
+
+function calibrationTable({ cases, threshold, device }) {
+    return longTable("Calibration", [
+        ["case", "Case", (c) => caseLink(c.id, device), "row"],
+        ["mde", "MDE", (c) => percent(c.mde), "number"],
+        ["resolves", `Resolves ${setPercent(threshold)}`,
+            (c) => (c.resolved ? "yes" : h("b", {}, "no")), "number"],
+        ...sharesOf(cases).map((v) => [v === 0 ? "false_alarm" : "red_share", shareName(v), (c) => {
+            const { red, decisions } = tally([c], v);
+            return rate(red, decisions);
+        }, "number"]),
+    ], [...cases].sort(order), { name: "calibrated" });
+}
+
+/** How all decisions ended, by the share of time that was added. */
+const outcomesTable = ({ cases }) => tableOf("Decisions", [
+    ["red_share", "Added time", shareName, "row"],
+    ...Object.entries({ red: "Red", no_verdict: "No verdict", pass: "Pass" }).map(([key, name]) =>
+        ["verdict", name, (share) => {
+            const all = tally(cases, share);
+            return rate(all[key], all.decisions);
+        }, "number"]),
+], sharesOf(cases));
 
 const tile = (label, name, value, ...words) =>
     figure(name, label, value, h("span", { class: "note" }, words));
@@ -147,8 +205,7 @@ function none(model) {
 }
 
 export async function machineView({ query, signal }) {
-    const { devices } = await get("devices", null, signal);
-    if (devices.length === 0) return { title: "Machines", content: nothingYet() };
+    const devices = await knownDevices(signal);
     const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;
     const [{ machines }, { controls }, { calibrations: all }] = await Promise.all([

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// view_overview.js: the wall: the newest verdict of each device, and all cases, worst first.
+// overview.js: the wall: the newest verdict of each device, and all cases, worst first.
 
 import { get } from "../frame/api.js";
 import { caseTable } from "./case_table.js";

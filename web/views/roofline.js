@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// view_roofline.js: how far each kernel is from what the device can do.
+// roofline.js: how far each kernel is from what the device can do.
 
 import { get } from "../frame/api.js";
-import { address, h } from "../frame/dom.js";
+import { address, h, term } from "../frame/dom.js";
 import { durationCell, number, plural, share, versus } from "../frame/format.js";
-import { term } from "../frame/glossary.js";
 import {
     allCases, chosenDevice, deviceTabs, distinct, drawing, longTable, picker,
 } from "../frame/lists.js";
-import { caseLink, nothingYet, peerSpan, runLink, wayOut } from "../frame/parts.js";
+import { caseLink, knownDevices, peerSpan, runLink, wayOut } from "../frame/parts.js";
 import { choose } from "../frame/places.js";
 import {
     boundBy, intensityText, opShape, rooflineChart, roofsOf, roofsReached, shareReached,
@@ -50,8 +49,7 @@ const table = (points, roofs, reached, device) => longTable("Kernels", [
 ], [...points].sort((a, b) => a.ceiling - b.ceiling));
 
 export async function rooflineView({ query, signal }) {
-    const { devices } = await get("devices", null, signal);
-    if (devices.length === 0) return { title: "Roofline", content: nothingYet() };
+    const devices = await knownDevices(signal);
     const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;
     const casesOf = (branch) => allCases(device, signal, scopeOf(branch),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// view_run.js: one run: where it was measured, every case, and what each verdict rests on.
+// run.js: one run: where it was measured, every case, and what each verdict rests on.
 
 import { apiUrl } from "../frame/api.js";
 import { address, h } from "../frame/dom.js";
@@ -11,28 +11,43 @@ import {
 import { longTable } from "../frame/lists.js";
 import { controlsOf, machineLines, machineLink } from "../frame/machine.js";
 import {
-    againstText, caseName, command, commitText, crumbs, download, figure, subjectText, tableOf,
-    vendorRatio,
+    againstText, caseName, columnsOf, command, commitText, crumbs, download, figure, opener,
+    subjectText, tableOf, vendorRatio,
 } from "../frame/parts.js";
 import { here, note, parameter } from "../frame/places.js";
 import { reproduce } from "../frame/reproduce.js";
 import { caseDetail } from "./run_case.js";
-import { loadRun } from "./run_data.js";
-import { causeSections, causesOf, isRed, whatNextUndecided } from "./run_causes.js";
+import { causeSections, causesOf, isRed, loadRun, whatNextUndecided } from "./run_causes.js";
 import { badge, counts, rank, word } from "../frame/verdict.js";
 
-/** The columns of the cases; caseRows() makes their cells. */
-const HEADS = [
-    ["verdict", "Verdict", null, "symbol"], ["case", "Case", null, "name"],
-    ["process", "Evidence", null, "minor broad of-evidence"],
-    ["p50", "p50", null, "number minor middling"],
-    ["baseline", "Baseline", null, "number minor narrow-out middling"],
-    ["change", "Change", null, "number broad"],
-    ["mde", "MDE", null, "number minor narrow-out slim"],
-    ["provider", "Against the vendor", null, "number minor broad"],
-    ["ceiling", "Ceiling", null, "number minor slim"],
-];
 const UNTOLD = ["wrong", "no-verdict", "environment", "foreign"]; // by the numbers of the row
+const none = (text) => h("span", { class: "none" }, text);
+const thresholdOf = (c, { policy }) => c.threshold ?? policy.threshold;
+
+/** The columns of the cases of a run; what opens a case is beside its verdict. */
+const COLUMNS = [
+    ["verdict", "Verdict", (c) => badge(c.verdict, "short"), "symbol"],
+    ["case", "Case", (c, { policy }, button) => h("th", { scope: "row" }, button,
+        UNTOLD.includes(c.verdict) && h("span", { class: "note" }, c.reason),
+        UNTOLD.concat("regression").includes(c.warning) && h("span", { class: "note" },
+            badge(c.warning), ` against ${againstText(policy.warn_against)}`)), "name"],
+    ["process", "Evidence", (c, run) => evidenceDots(c, thresholdOf(c, run)),
+        "minor glyph broad of-evidence"],
+    ["p50", "p50", (c) => (c.p50_ns ? durationCell(c.p50_ns) : none("not timed")),
+        "number minor middling"],
+    ["baseline", "Baseline", (c) => durationCell(c.baseline_p50_ns),
+        "number minor narrow-out middling"],
+    ["change", "Change", ({ ratio, peer, peer_ratio: over }) => [
+        ratio ? change(ratio.value) : none("–"),
+        h("span", { class: "interval" }, ratio && interval(ratio.lo, ratio.hi)),
+        over && h("span", { class: "note narrow-only" }, versus(over, peer))], "number broad"],
+    ["mde", "MDE", (c, run) => h("span", { class: c.mde > thresholdOf(c, run) && "wide" },
+        percent(c.mde)), "number minor narrow-out slim"],
+    ["provider", "Against the vendor", (c) => vendorRatio(c.peer_ratio, c.peer),
+        "number minor broad"],
+    ["ceiling", "Ceiling", (c) => share(c.ceiling), "number minor slim"],
+];
+const rowOf = columnsOf(COLUMNS).row;
 
 const NEXT = {
     pass: "Nothing to do: no case is slower, and all results are right.",
@@ -114,17 +129,9 @@ function libraries(run) {
 
 /** One case: a row that says it all in short, and opens. */
 function caseRows(item, run, opened, toggled) {
-    const threshold = item.threshold ?? run.policy.threshold;
-    const { ratio, peer, peer_ratio: over } = item;
-    const cell = (...content) => h("td", { class: "number" }, content);
-    const minor = (...content) => h("td", { class: "number minor" }, content);
-    const detail = h("tr", { class: "detail", hidden: true }, h("td", { colspan: HEADS.length },
-        h("div", { class: "inner" })));
-    const inner = detail.firstChild.firstChild;
-    const button = h("button", {
-        type: "button", class: "opener", "aria-expanded": "false",
-        click: () => { open(detail.hidden); toggled(); },
-    }, h("span", { class: "case" }, caseName(item.id)));
+    const inner = h("div", { class: "inner" });
+    const detail = h("tr", { class: "detail", hidden: !opened },
+        h("td", { colspan: COLUMNS.length }, inner));
 
     async function fill() {
         inner.setAttribute("aria-busy", "true");
@@ -137,32 +144,15 @@ function caseRows(item, run, opened, toggled) {
         inner.removeAttribute("aria-busy");
     }
 
-    function open(wanted) {
-        detail.hidden = !wanted;
-        button.setAttribute("aria-expanded", String(wanted));
-        return wanted && !inner.querySelector("table") ? fill() : null;
-    }
-
-    if (opened) run.opening.push(open(true));
-    return h("tbody", { id: `case-${item.id}`, "data-open": item.id },
-        h("tr", { class: "item" },
-            h("td", {}, badge(item.verdict, "short")),
-            h("th", { scope: "row" }, button,
-                UNTOLD.includes(item.verdict) && h("span", { class: "note" }, item.reason),
-                UNTOLD.concat("regression").includes(item.warning) && h("span", { class: "note" },
-                    badge(item.warning), ` against ${againstText(run.policy.warn_against)}`)),
-            h("td", { class: "minor glyph of-evidence" }, evidenceDots(item, threshold)),
-            minor(item.p50_ns ? durationCell(item.p50_ns)
-                : h("span", { class: "none" }, "not timed")),
-            h("td", { class: "number minor narrow-out" }, durationCell(item.baseline_p50_ns)),
-            cell(ratio ? change(ratio.value) : h("span", { class: "none" }, "–"),
-                h("span", { class: "interval" }, ratio && interval(ratio.lo, ratio.hi)),
-                over && h("span", { class: "note narrow-only" }, versus(over, peer))),
-            h("td", { class: `number minor narrow-out ${item.mde > threshold ? "wide" : ""}` },
-                percent(item.mde)),
-            minor(vendorRatio(over, peer)),
-            minor(share(item.ceiling))),
-        detail);
+    const button = opener(h("span", { class: "case" }, caseName(item.id)), (opens) => {
+        detail.hidden = !opens;
+        if (opens && !inner.querySelector("table")) fill();
+        toggled();
+    }, { "aria-expanded": String(opened) });
+    if (opened) run.opening.push(fill());
+    const row = rowOf(item, run, button);
+    row.className = "item";
+    return h("tbody", { id: `case-${item.id}`, "data-open": item.id }, row, detail);
 }
 
 /** Some cases, worst first; the parameter `name` of the address has how many are shown. */
@@ -177,7 +167,7 @@ function casesTable(run, some, query, name = "rows") {
             .map((e) => e.closest("tbody").dataset.open) }));
     }
 
-    return longTable(name === "rows" ? "Cases of the run" : `Cases, ${name}`, HEADS, cases, {
+    return longTable(name === "rows" ? "Cases of the run" : `Cases, ${name}`, COLUMNS, cases, {
         least: cases.findLastIndex((item) => wanted.has(item.id)) + 1, name,
         group: (item) => caseRows(item, run, wanted.has(item.id), save),
     });

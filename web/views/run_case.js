@@ -10,7 +10,7 @@ import {
 } from "../frame/format.js";
 import { againstText, caseLink, columnsOf, command, overVendor, tableBox } from "../frame/parts.js";
 import { reproduce } from "../frame/reproduce.js";
-import { countersSection } from "./run_counters.js";
+import { countersSection } from "./counters.js";
 import { blameSection, instructionsSection, kernelsSection } from "./run_launch.js";
 import { samplesSection } from "./samples.js";
 import { badge } from "../frame/verdict.js";

@@ -1,17 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// run_causes.js: the red cases of a run in groups: those of this change, those that are as slow
-// where its branch began, and those with an alert of the main branch, by what they are red since.
+// run_causes.js: reads a run, and groups its red cases: those of this change, those that are as
+// slow where its branch began, and those with an alert of the main branch, by what they are red
+// since.
 
-import { stateBadge } from "./alert_parts.js";
 import { get } from "../frame/api.js";
 import { address, h } from "../frame/dom.js";
 import { change, plural, time } from "../frame/format.js";
 import { machineLink } from "../frame/machine.js";
-import { causeAuthor, command, commitRange, isOneCommit, site } from "../frame/parts.js";
+import {
+    causeAuthor, command, commitRange, isOneCommit, site, stateBadge,
+} from "../frame/parts.js";
 import { accept, reproduce } from "../frame/reproduce.js";
 
 const ALERTS = 1000; // the newest of the device
 export const isRed = ({ verdict }) => verdict === "regression" || verdict === "wrong";
+
+/** A run with what the rows of its cases show: the answer has columns. */
+export async function loadRun(uuid, signal) {
+    const { run, cases } = await get(`runs/${encodeURIComponent(uuid)}`,
+        { format: "brief" }, signal);
+    const names = Object.keys(cases);
+    const isForeign = run.contract.startsWith("foreign-"); // no verdict, as its document says it
+    if (isForeign) run.verdict = "foreign";
+    run.cases = cases.id.map((_, i) => {
+        const item = Object.fromEntries(names.map((name) => [name, cases[name][i]]));
+        const { ratio, processes } = item;
+        return {
+            ...item, reason: item.reason ?? "", verdict: isForeign ? "foreign" : item.verdict,
+            ratio: ratio && { value: ratio, lo: item.ratio_lo, hi: item.ratio_hi },
+            processes: processes.flatMap((value, k) => (k % 2 === 1 ? [] : {
+                log_ratio: value, swapped: (processes[k + 1] & 1) > 0,
+                stage: processes[k + 1] & 2 ? "confirmation" : "first",
+            })),
+        };
+    });
+    // opening: what is still asked for, of cases that the address opens
+    return { ...run, opening: [] };
+}
 
 /** Did the alert stand when the run was measured? One that is ignored leaves its case red. */
 function stood(alert, run) {

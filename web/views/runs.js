@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// view_runs.js: all runs, newest first, in pages.
+// runs.js: all runs, newest first, in pages.
 
 import { get } from "../frame/api.js";
 import { address, h } from "../frame/dom.js";
 import { ago, time } from "../frame/format.js";
 import { machineName } from "../frame/machine.js";
 import {
-    commitText, nothingYet, runLink, selectBox, subjectText, tableOf, wayOut,
+    commitText, knownDevices, runLink, selectBox, subjectText, tableOf, wayOut,
 } from "../frame/parts.js";
 import { ORDER, badge, counts, word } from "../frame/verdict.js";
 
@@ -83,9 +83,8 @@ export async function runsView({ query, signal }) {
         .map((name) => [name, query.get(name) ?? ""]));
     const after = query.get("after");
     const asked = { ...filter, after };
-    const [{ devices }, names, { runs, next }] = await Promise.all([
-        get("devices", null, signal), knownNames(signal), get("runs", asked, signal)]);
-    if (devices.length === 0) return { title: "Runs", content: nothingYet() };
+    const [devices, names, { runs, next }] = await Promise.all([
+        knownDevices(signal), knownNames(signal), get("runs", asked, signal)]);
     return {
         title: "Runs",
         content: [

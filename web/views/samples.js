@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // samples.js: the raw samples of both sides, as the share that took at most a time.
 
-import { h, round, s } from "../frame/dom.js";
+import { h, round, s, term } from "../frame/dom.js";
 import { duration, multiples, roundStep, unitOf } from "../frame/format.js";
-import { term } from "../frame/glossary.js";
 import { detailWidth } from "../frame/lists.js";
 import { tableOf } from "../frame/parts.js";
 

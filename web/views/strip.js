@@ -3,9 +3,8 @@
 // the open merge requests.
 
 import { get } from "../frame/api.js";
-import { address, h } from "../frame/dom.js";
+import { address, h, term } from "../frame/dom.js";
 import { ago, bothTimes, plural, shortCommit, time, versus } from "../frame/format.js";
-import { term } from "../frame/glossary.js";
 import { spark } from "../frame/glyphs.js";
 import { commitText, runLink, subjectText } from "../frame/parts.js";
 import { scopeOf } from "../frame/scope.js";

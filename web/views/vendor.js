@@ -4,12 +4,11 @@
 
 import { get } from "../frame/api.js";
 import { DAYS, choice } from "../chart/tools.js";
-import { address, h } from "../frame/dom.js";
+import { address, h, term } from "../frame/dom.js";
 import { dayText, plural, time, versus } from "../frame/format.js";
-import { term } from "../frame/glossary.js";
 import { spark } from "../frame/glyphs.js";
 import { allRows, chosenDevice, deviceTabs } from "../frame/lists.js";
-import { caseLink, crumbs, nothingYet, wayOut } from "../frame/parts.js";
+import { caseLink, crumbs, knownDevices, wayOut } from "../frame/parts.js";
 import { note } from "../frame/places.js";
 
 const DAY = 86400e3;
@@ -76,8 +75,7 @@ function body(all, days) {
 }
 
 export async function vendorView({ query, signal }) {
-    const { devices } = await get("devices", null, signal);
-    if (devices.length === 0) return { title: "Against the vendor", content: nothingYet() };
+    const devices = await knownDevices(signal);
     const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;
     let days = DAYS.some(([d]) => d === query.get("days")) ? query.get("days") : "";

@@ -1,15 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
-// case_counters.js: the hardware counters of a case's last regressions side by side, oldest first.
+// counters.js: which hardware counters of a slower case moved most, and what they mean: of a run,
+// and of a case's last regressions side by side, oldest first.
 
 import { get } from "../frame/api.js";
 import { h } from "../frame/dom.js";
-import { dateText, plural, shortCommit } from "../frame/format.js";
+import { dateText, number, plural, shortCommit } from "../frame/format.js";
 import { runLink, tableOf } from "../frame/parts.js";
 import { here, note, parameter } from "../frame/places.js";
-import { knownCounters, movedIn } from "./run_counters.js";
 
+const ROWS_OF_RUN = 8;
 const RUNS_MAX = 6; // each is a document to read
 const ROWS_MAX = 12;
+const MOVED_MIN = 0.05; // as in the reports: less is what two readings of one kernel differ by
+
+const scaled = (units) => (value) => {
+    let at = 0;
+    for (; value >= 999.5 && at + 1 < units.length; at++)
+        value /= 1000;
+    return number(value, 3) + units[at];
+};
+const ratio = (value) => number(value, 3);
+const UNITS = {
+    percent: (value) => `${number(value, 3)} %`, ratio,
+    bytes: scaled([" B", " kB", " MB", " GB", " TB"]),
+    count: scaled(["", " thousand", " million", " billion"]),
+};
+
+let asked = null;
+
+/** By its name: { label, meaning, show(value) } of each counter that the server knows. */
+function knownCounters() {
+    asked ??= get("counters").then(({ counters }) => new Map(counters.map(({ name, unit, ...c }) =>
+        [name, { ...c, show: UNITS[unit] ?? ratio }])));
+    asked.catch(() => { asked = null; });
+    return asked;
+}
+
+/** Those that are known, and that moved by more than chance. */
+const movedIn = (counters, known) =>
+    counters.moved.filter((m) => known.has(m.counter) && m.moved >= MOVED_MIN);
+
+/** Nothing but for a regression that was profiled. */
+export async function countersSection({ id, counters }) {
+    if (!counters) return null;
+    const known = await knownCounters();
+    const moved = movedIn(counters, known);
+    if (counters.message || moved.length === 0)
+        return h("p", { class: "quiet" }, "Hardware counters: ", counters.message ??
+            (counters.moved.length > 0 ? "none moved by more than 5 %"
+                : "no kernel is launched by both sides"), ".");
+    const { kernels } = counters;
+    return tableOf(`Hardware counters of ${id} that moved most`, [
+        [null, "Counter", (m) => [known.get(m.counter).label,
+            kernels.length > 1 && h("span", { class: "aside mono" }, kernels[m.kernel])], "row"],
+        [null, "Baseline", (m) => known.get(m.counter).show(m.baseline), "number"],
+        [null, "Now", (m) => known.get(m.counter).show(m.candidate), "number"],
+        [null, "What it means", (m) => known.get(m.counter).meaning],
+    ], moved.slice(0, ROWS_OF_RUN));
+}
+
+// ---- of the last regressions ----
 
 const rowsOf = (series) => series.filter((s) => s.role === "candidate").flatMap(
     ({ columns: c }) => c.time_ms.map((time, i) => ({
