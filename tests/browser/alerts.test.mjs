@@ -8,32 +8,30 @@ import path from "node:path";
 import { describe, test } from "node:test";
 
 import {
-    BUILD, GPU, REGRESSED, dashboard, makeToken, postRun, serve, settled, skip, stop, until,
+    BUILD, GPU, REGRESSED, alter, dashboard, foundAlert, makeToken, postRun, settled, skip, until,
     walker,
 } from "./harness.mjs";
 
 describe("alerts", { skip }, () => {
     const it = dashboard({ runs: 2 });
 
-    /** A server of its own, as the tests change what it has. */
-    async function withAlerts(number, options, body) {
-        const history = it.seed(`alerts-${number}.db`, 160, 4, number);
-        const server = await serve(history.file);
-        try {
-            await it.withPage(options, async (page) => {
-                await it.open(page, "#/alerts", server.url);
-                const row = page.locator("tbody tr", { hasText: REGRESSED })
-                    .filter({ hasText: GPU });
-                for (let i = 0; await row.count() === 0; i++) {
-                    assert.ok(i < 300, "the server did not find the step");
-                    await page.reload();
-                    await settled(page);
-                }
-                await body(page, history, server.url);
-            }, server.url);
-        } finally {
-            await stop(server);
-        }
+    let histories = 0;
+
+    /** A test with a server of its own, as it changes what that has. */
+    const testAlerts = (name, look, body) => test(name, async () => {
+        histories++;
+        const history = it.seed(`alerts-${histories}.db`, 160, 4, histories);
+        await it.withServer(history.file, [], look, async (page, url) => {
+            await foundAlert(url);
+            await it.open(page, "#/alerts", url);
+            await body(page, history, url);
+        });
+    });
+
+    async function openFirst(page) {
+        await page.locator("tbody td a").first().click();
+        await until(page, () => /^#\/alerts\/\d+$/.test(location.hash));
+        await settled(page);
     }
 
     async function signIn(page, token) {
@@ -43,11 +41,11 @@ describe("alerts", { skip }, () => {
         await page.waitForSelector("summary:has-text('Signed in')");
     }
 
-    test("the list has the step of the trend, and leads to both", async () => {
-        await withAlerts(1, {}, async (page, history, url) => {
+    testAlerts("the list has the step of the trend, and leads to both",
+        {}, async (page, history, url) => {
             const row = page.locator("tbody tr", { hasText: REGRESSED }).filter({ hasText: GPU });
             const id = (await row.locator("a").first().getAttribute("href")).split("/").at(-1);
-            const { text } = await (await fetch(`${url}api/v1/alerts/${id}`)).json();
+            const { text } = await it.ask(`alerts/${id}`, url);
             // The server's own sentence, without the case that stands beside it.
             assert.equal(await row.locator("td b").first().innerText(),
                 text.replace(`${REGRESSED} on ${GPU} is `, ""));
@@ -81,63 +79,49 @@ describe("alerts", { skip }, () => {
             assert.match(page.url(), /from=\d+&to=\d+/);
             assert.match(await page.locator(".events").innerText(), /slower/);
         });
+
+    testAlerts("an alert of an error says by how much, and over whose", {}, async (page) => {
+        await alter(page, /\/api\/v1\/alerts\/\d+$/, (alert) => ({
+            ...alert, kind: "error", before_ns: null, after_ns: null, change: 1.2,
+            text: `${alert.case} on ${alert.device} is less accurate: error over ` +
+                "the vendor's 1.04 to 2.29 since commit 0123456789ab",
+        }));
+        await openFirst(page);
+        assert.equal((await page.locator("h1").innerText()).trim(), "less accurate: error " +
+            "over the vendor's 1.04 to 2.29 since commit 0123456789ab");
+        assert.equal(await page.locator(".command").count(), 0); // a time is accepted, no error
     });
 
-    test("an alert of an error says by how much, and over whose", async () => {
-        await withAlerts(5, {}, async (page) => {
-            await page.route(/\/api\/v1\/alerts\/\d+$/, async (route) => {
-                const alert = await (await route.fetch()).json();
-                await route.fulfill({ json: {
-                    ...alert, kind: "error", before_ns: null, after_ns: null, change: 1.2,
-                    text: `${alert.case} on ${alert.device} is less accurate: error over ` +
-                        "the vendor's 1.04 to 2.29 since commit 0123456789ab",
-                } });
-            });
-            await page.locator("tbody td a").first().click();
-            await until(page, () => /^#\/alerts\/\d+$/.test(location.hash));
-            await settled(page);
-            assert.equal((await page.locator("h1").innerText()).trim(), "less accurate: error " +
-                "over the vendor's 1.04 to 2.29 since commit 0123456789ab");
-            assert.equal(await page.locator(".command").count(), 0); // a time is accepted, no error
-        });
+    testAlerts("who holds a token takes an alert through its life", {}, async (page, history) => {
+        await openFirst(page);
+        await signIn(page, makeToken(history.file, "admin"));
+        await page.click(".steps button:has-text('Acknowledge')");
+        await page.click("dialog button[type=submit]");
+        await page.waitForSelector("main p > .state.acknowledged");
+
+        await page.click(".steps button:has-text('Accept')");
+        await page.click("dialog button[type=submit]"); // without a reason: it stays open
+        assert.equal(await page.locator("dialog[open]").count(), 1);
+        await page.fill("dialog input[name=reason]", "needed for the mask");
+        await page.click("dialog button[type=submit]");
+        await page.waitForSelector("main p > .state.accepted");
+        assert.match(await page.locator("main p:has(> .state)").innerText(),
+            /accepted needed for the mask\s+ana, \d+ \w+ \d{4}, \d\d:\d\d/);
+        assert.match(await page.locator(".alert-log").innerText(),
+            /accepted[\s\S]*ana[\s\S]*needed for the mask[\s\S]*acknowledged[\s\S]*new/);
+        assert.deepEqual(await page.locator(".steps button").allInnerTexts(),
+            ["Open again…", "Assign…"]);
+        await page.click("a:text-is('Alerts')");
+        await page.click(".tabs a:has-text('accepted')");
+        const accepted = page.locator("td:has(.state.accepted)", { hasText: "the mask" });
+        assert.match(await accepted.innerText(),
+            /accepted\s*ana, \d+ \w+ \d{4}, \d\d:\d\d\s+needed for the mask/);
     });
 
-    test("who holds a token takes an alert through its life", async () => {
-        await withAlerts(2, {}, async (page, history) => {
-            await page.locator("tbody td a").first().click();
-            await until(page, () => /^#\/alerts\/\d+$/.test(location.hash));
-            await settled(page);
-            await signIn(page, makeToken(history.file, "admin"));
-            await page.click(".steps button:has-text('Acknowledge')");
-            await page.click("dialog button[type=submit]");
-            await page.waitForSelector("main p > .state.acknowledged");
-
-            await page.click(".steps button:has-text('Accept')");
-            await page.click("dialog button[type=submit]"); // without a reason: it stays open
-            assert.equal(await page.locator("dialog[open]").count(), 1);
-            await page.fill("dialog input[name=reason]", "needed for the mask");
-            await page.click("dialog button[type=submit]");
-            await page.waitForSelector("main p > .state.accepted");
-            assert.match(await page.locator("main p:has(> .state)").innerText(),
-                /accepted needed for the mask\s+ana, \d+ \w+ \d{4}, \d\d:\d\d/);
-            assert.match(await page.locator(".alert-log").innerText(),
-                /accepted[\s\S]*ana[\s\S]*needed for the mask[\s\S]*acknowledged[\s\S]*new/);
-            assert.deepEqual(await page.locator(".steps button").allInnerTexts(),
-                ["Open again…", "Assign…"]);
-            await page.click("a:text-is('Alerts')");
-            await page.click(".tabs a:has-text('accepted')");
-            const accepted = page.locator("td:has(.state.accepted)", { hasText: "the mask" });
-            assert.match(await accepted.innerText(),
-                /accepted\s*ana, \d+ \w+ \d{4}, \d\d:\d\d\s+needed for the mask/);
-        });
-    });
-
-    test("a step that someone else took first is told, and shown", async () => {
-        await withAlerts(3, { allowFailures: true }, async (page, history, url) => {
+    testAlerts("a step that someone else took first is told, and shown",
+        { allowFailures: true }, async (page, history, url) => {
             const token = makeToken(history.file, "admin");
-            await page.locator("tbody td a").first().click();
-            await until(page, () => /^#\/alerts\/\d+$/.test(location.hash));
-            await settled(page);
+        await openFirst(page);
             await signIn(page, token);
             const id = page.url().split("/").at(-1);
             const answer = await fetch(`${url}api/v1/alerts/${id}`, {
@@ -150,25 +134,21 @@ describe("alerts", { skip }, () => {
             await page.click("[role=alert] button:has-text('Show its present state')");
             await page.waitForSelector("main p > .state.fixed");
         });
-    });
 
-    test("a token that may not is refused in words", async () => {
-        await withAlerts(4, { allowFailures: true }, async (page, history) => {
-            await page.locator("tbody td a").first().click();
-            await until(page, () => /^#\/alerts\/\d+$/.test(location.hash));
-            await settled(page);
+    testAlerts("a token that may not is refused in words",
+        { allowFailures: true }, async (page, history) => {
+        await openFirst(page);
             await page.click("summary:has-text('Sign in')");
             await page.fill("input[name=token]", makeToken(history.file, "ingest"));
             await page.click("button:text-is('Use this token')");
             await page.waitForSelector("summary:has-text('may not change alerts')");
             assert.equal(await page.locator(".steps").count(), 0);
         });
-    });
 
     /** A history in which three commits of main made 8, 6 and 3 cases slower. */
     async function seventeen(url, token) {
-        const { runs } = await (await fetch(`${url}api/v1/runs?limit=1`)).json();
-        const run = await (await fetch(`${url}api/v1/runs/${runs[0].uuid}`)).json();
+        const { runs } = await it.ask("runs?limit=1", url);
+        const run = await it.ask(`runs/${runs[0].uuid}`, url);
         const slow = run.cases.find((c) => c.verdict === "regression");
         const good = run.cases.find((c) => c.verdict === "pass");
         const cases = Array.from({ length: 17 }, (_, i) => `gemm/fp16/m${i + 1}-n64-k64`);
@@ -189,53 +169,48 @@ describe("alerts", { skip }, () => {
 
     test("Monday: 17 alerts of three causes in 11 clicks, and the badge follows", async () => {
         const history = it.seed("monday.db", 3, 12, 1, 1);
-        const server = await serve(history.file);
         const count = async (page) =>
             Number.parseInt(await page.locator("#alerts").innerText() || "0", 10);
-        try {
-            await seventeen(server.url, makeToken(history.file, "ingest"));
-            await it.withPage({}, async (page) => {
-                const walk = walker(page);
-                const rows = page.locator("tbody tr:not(.group)", { hasText: "-n64-k64" });
-                await it.open(page, "#/alerts?kind=regression", server.url);
-                for (let i = 0; await rows.count() < 17; i++) {
-                    assert.ok(i < 300, "the server did not raise the alerts");
-                    await page.reload();
-                    await settled(page);
-                }
-                const before = await count(page);
-                assert.ok(before >= 3);
-                await rows.first().scrollIntoViewIfNeeded();
-                await page.waitForSelector(".spark .line:not([d=''])");
+        await it.withServer(history.file, [], {}, async (page, url) => {
+            await seventeen(url, makeToken(history.file, "ingest"));
+            const walk = walker(page);
+            const rows = page.locator("tbody tr:not(.group)", { hasText: "-n64-k64" });
+            await it.open(page, "#/alerts?kind=regression", url);
+            for (let i = 0; await rows.count() < 17; i++) {
+                assert.ok(i < 300, "the server did not raise the alerts");
+                await page.reload();
+                await settled(page);
+            }
+            const before = await count(page);
+            assert.ok(before >= 3);
+            await rows.first().scrollIntoViewIfNeeded();
+            await page.waitForSelector(".spark .line:not([d=''])");
 
-                await walk("summary:has-text('Sign in')");
-                await page.fill("input[name=token]", makeToken(history.file, "admin"));
-                await walk("button:text-is('Use this token')");
-                await page.waitForSelector("summary:has-text('Signed in')");
-                for (const cause of [1, 2, 3]) {
-                    const group = page.locator("tr.group", { hasText: `cause ${cause}` });
-                    assert.match(await group.innerText(), /[863] cases on \S+, \+\d[\s\S]*\.\./);
-                    assert.doesNotMatch(await group.innerText(), /the last/); // the only one
-                    await walk(group.locator("input"));
-                    await walk(".selection button:text-is('Ignore…')");
-                    await page.fill("dialog input[name=reason]", "the new toolchain");
-                    await walk("dialog button[type=submit]");
-                    await group.waitFor({ state: "detached" });
-                }
-                assert.equal(await rows.count(), 0);
-                assert.equal(walk.clicks, 11);
-                await until(page, (n) => Number.parseInt(
-                    document.getElementById("alerts").textContent || "0", 10) === n, before - 3);
-                const { counts } = await (await fetch(`${server.url}api/v1/alerts`)).json();
-                assert.equal(counts.ignored, 17);
-            }, server.url);
-        } finally {
-            await stop(server);
-        }
+            await walk("summary:has-text('Sign in')");
+            await page.fill("input[name=token]", makeToken(history.file, "admin"));
+            await walk("button:text-is('Use this token')");
+            await page.waitForSelector("summary:has-text('Signed in')");
+            for (const cause of [1, 2, 3]) {
+                const group = page.locator("tr.group", { hasText: `cause ${cause}` });
+                assert.match(await group.innerText(), /[863] cases on \S+, \+\d[\s\S]*\.\./);
+                assert.doesNotMatch(await group.innerText(), /the last/); // the only one
+                await walk(group.locator("input"));
+                await walk(".selection button:text-is('Ignore…')");
+                await page.fill("dialog input[name=reason]", "the new toolchain");
+                await walk("dialog button[type=submit]");
+                await group.waitFor({ state: "detached" });
+            }
+            assert.equal(await rows.count(), 0);
+            assert.equal(walk.clicks, 11);
+            await until(page, (n) => Number.parseInt(
+                document.getElementById("alerts").textContent || "0", 10) === n, before - 3);
+            const { counts } = await it.ask("alerts", url);
+            assert.equal(counts.ignored, 17);
+        });
     });
 
-    test("cases of one range of commits that are slower on other devices are a group of their own",
-        async () => {
+    it.test("cases of one range of commits that are slower on other devices are a group",
+        {}, async (page) => {
             const alert = (id, name, device) => ({
                 id, case: name, device, provider: null, contract: "c", kind: "regression",
                 state: "new", time_ms: 1e12, run: it.uuids[0], commit: "b".repeat(40),
@@ -246,24 +221,22 @@ describe("alerts", { skip }, () => {
             });
             const alerts = [alert(4, "gemm/a", GPU), alert(3, "gemm/a", "nvidia-h100"),
                 alert(2, "gemm/b", GPU), alert(1, "gemm/c", GPU)];
-            await it.withPage({}, async (page) => {
-                await page.route(/\/api\/v1\/alerts\?.*limit=200/, (route) =>
-                    route.fulfill({ json: { alerts, next: null, counts: { new: 4 } } }));
-                await it.open(page, "#/alerts");
-                assert.deepEqual(await page.locator("tr.group b").allInnerTexts(), [
-                    "1 case on nvidia-h100, nvidia-h200, +3.00\u202f%",
-                    "2 cases on nvidia-h200, +3.00\u202f%",
-                ]);
-                // What lies between the two commits was not measured: Ada may have done nothing.
-                for (const head of await page.locator("tr.group").allInnerTexts())
-                    assert.match(head, /a\.\.b+, the last: tiles, (?!Ada)/);
-                assert.deepEqual(await page.locator("tbody").evaluateAll((groups) =>
-                    groups.map((one) => one.querySelectorAll("tr:not(.group)").length)), [2, 2]);
-            });
+            await page.route(/\/api\/v1\/alerts\?.*limit=200/, (route) =>
+                route.fulfill({ json: { alerts, next: null, counts: { new: 4 } } }));
+            await it.open(page, "#/alerts");
+            assert.deepEqual(await page.locator("tr.group b").allInnerTexts(), [
+                "1 case on nvidia-h100, nvidia-h200, +3.00\u202f%",
+                "2 cases on nvidia-h200, +3.00\u202f%",
+            ]);
+            // What lies between the two commits was not measured: Ada may have done nothing.
+            for (const head of await page.locator("tr.group").allInnerTexts())
+                assert.match(head, /a\.\.b+, the last: tiles, (?!Ada)/);
+            assert.deepEqual(await page.locator("tbody").evaluateAll((groups) =>
+                groups.map((one) => one.querySelectorAll("tr:not(.group)").length)), [2, 2]);
         });
 
-    test("groups fold, all are selected at once, and Accept has the commands", async () => {
-        await withAlerts(7, {}, async (page, history) => {
+    testAlerts("groups fold, all are selected at once, and Accept has the commands",
+        {}, async (page, history) => {
             await signIn(page, makeToken(history.file, "admin"));
             await settled(page);
             const group = page.locator("tbody").first();
@@ -284,26 +257,23 @@ describe("alerts", { skip }, () => {
                 /gate baseline accept \S+ --device-model \S+ --run [0-9a-f]{8} --reason WHY$/);
             await dialog.locator("button:text-is('Cancel')").click();
         });
+
+    testAlerts("a selection is assigned to somebody, and says so", {}, async (page, history) => {
+        await signIn(page, makeToken(history.file, "admin"));
+        await page.locator(`input[aria-label*='${REGRESSED} on ${GPU}']`).first().check();
+        const bar = page.locator(".selection p").first();
+        assert.match(await bar.innerText(), /1 alert selected/);
+        await page.click(".selection button:text-is('Assign…')");
+        await page.fill("dialog input[name=assignee]", "ana");
+        await page.click("dialog button[type=submit]");
+        await page.locator("tbody tr", { hasText: "ana works on it" }).waitFor();
     });
 
-    test("a selection is assigned to somebody, and says so", async () => {
-        await withAlerts(6, {}, async (page, history) => {
-            await signIn(page, makeToken(history.file, "admin"));
-            await page.locator(`input[aria-label*='${REGRESSED} on ${GPU}']`).first().check();
-            const bar = page.locator(".selection p").first();
-            assert.match(await bar.innerText(), /1 alert selected/);
-            await page.click(".selection button:text-is('Assign…')");
-            await page.fill("dialog input[name=assignee]", "ana");
-            await page.click("dialog button[type=submit]");
-            await page.locator("tbody tr", { hasText: "ana works on it" }).waitFor();
-        });
-    });
-
-    test("each action says what it did, and is undone by one click", async () => {
-        await withAlerts(8, {}, async (page, history, url) => {
+    testAlerts("each action says what it did, and is undone by one click",
+        {}, async (page, history, url) => {
             await signIn(page, makeToken(history.file, "admin"));
             const present = async () => {
-                const { alerts } = await (await fetch(`${url}api/v1/alerts`)).json();
+                const { alerts } = await it.ask("alerts", url);
                 return alerts.map((a) => `${a.id} ${a.state} ${a.assignee}`).join("; ");
             };
             const before = await present();
@@ -326,12 +296,9 @@ describe("alerts", { skip }, () => {
                 assert.equal(await present(), before, said);
             }
         });
-    });
 
-    test("a state that no alert is in says so", async () => {
-        await it.withPage({}, async (page) => {
-            await it.open(page, "#/alerts?state=acknowledged");
-            assert.match(await page.locator("main").innerText(), /No alert is acknowledged/);
-        });
+    it.test("a state that no alert is in says so", {}, async (page) => {
+        await it.open(page, "#/alerts?state=acknowledged");
+        assert.match(await page.locator("main").innerText(), /No alert is acknowledged/);
     });
 });

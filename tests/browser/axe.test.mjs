@@ -33,8 +33,8 @@ describe("axe", { skip }, () => {
     const looks = [["as it is", {}, ALL], ["in the dark", { colorScheme: "dark" }, OF_COLOURS],
         ["in forced colours", { colorScheme: "light", forcedColors: "active" }, OF_COLOURS]];
     for (const [name, width, media] of [["a desk", 1280, looks], ["a telephone", 390, [looks[0]]]])
-        test(`no view breaks a rule on ${name}`, async () => {
-            await it.withPage({ viewport: { width, height: 900 } }, async (page) => {
+        it.test(`no view breaks a rule on ${name}`,
+            { viewport: { width, height: 900 } }, async (page) => {
                 for (const [view, hash] of views(it)) {
                     await page.emulateMedia({ colorScheme: "light", forcedColors: "none" });
                     await it.open(page, hash);
@@ -45,11 +45,10 @@ describe("axe", { skip }, () => {
                     }
                 }
             });
-        });
 
     test("an alert, an empty history and a failure break no rule", async () => {
         await it.withPage({}, async (page) => {
-            const { alerts } = await (await fetch(`${it.url}api/v1/alerts`)).json();
+            const { alerts } = await it.ask("alerts");
             await it.open(page, `#/alerts/${alerts[0].id}`);
             assert.deepEqual(await findings(page, source), [], "alert");
         });
@@ -70,14 +69,12 @@ describe("axe", { skip }, () => {
         });
     });
 
-    test("what is open breaks no rule", async () => {
-        await it.withPage({}, async (page) => {
-            await it.open(page, views(it).find(([name]) => name === "run")[1]);
-            for (const opener of (await page.locator(".opener").all()).slice(0, 3))
-                await opener.click();
-            for (const summary of await page.locator("summary").all()) await summary.click();
-            await page.locator(".term").first().hover();
-            assert.deepEqual(await findings(page, source), []);
-        });
+    it.test("what is open breaks no rule", {}, async (page) => {
+        await it.open(page, views(it).find(([name]) => name === "run")[1]);
+        for (const opener of (await page.locator(".opener").all()).slice(0, 3))
+            await opener.click();
+        for (const summary of await page.locator("summary").all()) await summary.click();
+        await page.locator(".term").first().hover();
+        assert.deepEqual(await findings(page, source), []);
     });
 });

@@ -6,14 +6,9 @@ import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 
 import {
-    GPU, HOST, REGRESSED, caseAddress, dashboard, settled, skip, until,
+    GPU, HOST, REGRESSED, alter, caseAddress, dashboard, drawn, note, parameter, picture, settled,
+    skip, spoken, until,
 } from "./harness.mjs";
-
-const drawn = (page) => page.waitForSelector(".plot canvas");
-const spoken = (page) => page.locator(".chart > [aria-live]").innerText();
-const note = (page) => page.locator(".chart-note").innerText();
-const parameter = (page, name) =>
-    new URLSearchParams(new URL(page.url()).hash.split("?")[1]).get(name);
 
 /** The fields of the lines of the file. */
 async function savedRows(page) {
@@ -24,18 +19,11 @@ async function savedRows(page) {
         .map((line) => line.split(","));
 }
 
-/** What the canvas of the times shows, as bytes. */
-const picture = (page) => page.evaluate(() => document.querySelector(".plot canvas").toDataURL());
-
 describe("case", { skip }, () => {
     const it = dashboard();
-    const openCase = async (page, more = "") => {
-        await it.open(page, caseAddress(REGRESSED) + more);
-        await drawn(page);
-    };
 
-    test("a case shows its trend, its events and its numbers, and back leads back", async () => {
-        await it.withPage({}, async (page) => {
+    it.test("a case shows its trend, its events and its numbers, and back leads back",
+        {}, async (page) => {
             await it.open(page, `#/?device=${GPU}`);
             await page.locator("tbody a", { hasText: REGRESSED }).first().click();
             await drawn(page);
@@ -60,18 +48,15 @@ describe("case", { skip }, () => {
             await page.goForward();
             await drawn(page);
         });
-    });
 
     test("the counters of the last regressions, side by side when they are opened", async () => {
         /** The page's server answers with what was read of the n-th run that is asked for. */
         const profile = (page, of) => {
             const asked = [];
-            return page.route(/\/api\/v1\/runs\/[0-9a-f-]{36}\?/, async (route) => {
-                const answer = await (await route.fetch()).json();
-                const uuid = /[0-9a-f-]{36}/.exec(route.request().url())[0];
+            return alter(page, /\/api\/v1\/runs\/[0-9a-f-]{36}\?/, (answer, url) => {
+                const uuid = /[0-9a-f-]{36}/.exec(url)[0];
                 for (const item of answer.cases) item.counters = of[uuid];
                 asked.push(uuid);
-                await route.fulfill({ json: answer });
             }).then(() => asked);
         };
         const long = `_ZN20linear_relu_bwd_sm906kernelINS_${"9gradientsIfLi64ELi8E".repeat(8)}`;
@@ -83,8 +68,8 @@ describe("case", { skip }, () => {
         const texts = async (page, what) => (await page.locator(`${box} ${what}`).allInnerTexts())
             .map((text) => text.replace(/\s+/g, " ").trim());
         const red = await (async () => {
-            const { series } = await (await fetch(`${it.url}api/v1/trends?${new URLSearchParams({
-                case: REGRESSED, device: GPU, columns: "run,verdict" })}`)).json();
+            const { series } = await it.ask(`trends?${new URLSearchParams({
+                case: REGRESSED, device: GPU, columns: "run,verdict" })}`);
             const { run, verdict } = series.find((s) => s.role === "candidate").columns;
             return run.filter((_, i) => verdict[i] === "regression");
         })();
@@ -93,7 +78,7 @@ describe("case", { skip }, () => {
 
         await it.withPage({}, async (page) => {
             const asked = await profile(page, {});
-            await openCase(page);
+            await it.openCase(page);
             const before = asked.length; // the newest run, for the tiles
             await page.click(summary);
             await page.waitForSelector("details:has-text('0 of the last 6 regressions has')");
@@ -107,7 +92,7 @@ describe("case", { skip }, () => {
                     ["occupancy", 25, 62.5, 0.9]),
                 [last[5]]: { kernels: [], moved: [], message: "ncu is nowhere" },
             });
-            await openCase(page, "&counters=open");
+            await it.openCase(page, "&counters=open");
             await page.waitForSelector(box);
             assert.match(await page.locator("details", { hasText: "Hardware" }).innerText(),
                 /2 of the last 6 regressions have counters/);
@@ -132,7 +117,7 @@ describe("case", { skip }, () => {
             await page.route(new RegExp(`runs/${last[2]}\\?`), (route) => down
                 ? route.fulfill({ status: 503, json: { error: { message: "busy" } } })
                 : route.fallback());
-            await openCase(page, "&counters=open");
+            await it.openCase(page, "&counters=open");
             await page.waitForSelector(box);
             const details = page.locator("details", { hasText: "Hardware" });
             assert.match(await details.innerText(),
@@ -151,12 +136,10 @@ describe("case", { skip }, () => {
             await page.waitForSelector("details:has-text('0 of the last 6 regressions has')");
             // The file has each of them too, from both pages of the answer.
             const pages = [];
-            await page.route(/trends.*raw=1/, async (route) => {
-                const json = await (await route.fetch()).json();
+            await alter(page, /trends.*raw=1/, (json) => {
                 pages.push(json);
                 for (const { columns } of json.series)
                     columns.author = columns.author.map(() => '=1, "a";@b');
-                await route.fulfill({ json });
             });
             const [names, ...rows] = await savedRows(page);
             assert.equal(pages.length, 2);
@@ -168,23 +151,21 @@ describe("case", { skip }, () => {
         });
     });
 
-    test("merge requests are no part of the line", async () => {
-        await it.withPage({}, async (page) => {
-            await openCase(page);
-            assert.match(await page.locator(".legend").innerText(), /other branches/);
-            const { width, height } = await page.locator(".legend tr", {
-                hasText: "other branches" }).locator(".u-marker").boundingBox();
-            assert.equal(width, height); // a hollow dot, as in the chart
-            await page.selectOption("select[name=branch]", "tune-tiles");
-            await until(page, () => location.hash.includes("branch=tune-tiles"));
-            await settled(page);
-            await drawn(page);
-            assert.doesNotMatch(await page.locator(".legend").innerText(), /other branches/);
-        });
+    it.test("merge requests are no part of the line", {}, async (page) => {
+        await it.openCase(page);
+        assert.match(await page.locator(".legend").innerText(), /other branches/);
+        const { width, height } = await page.locator(".legend tr", {
+            hasText: "other branches" }).locator(".u-marker").boundingBox();
+        assert.equal(width, height); // a hollow dot, as in the chart
+        await page.selectOption("select[name=branch]", "tune-tiles");
+        await until(page, () => location.hash.includes("branch=tune-tiles"));
+        await settled(page);
+        await drawn(page);
+        assert.doesNotMatch(await page.locator(".legend").innerText(), /other branches/);
     });
 
-    test("a provider that is far off does not press our times together", async () => {
-        await it.withPage({ own: true }, async (page) => {
+    it.test("a provider that is far off does not press our times together",
+        { own: true }, async (page) => {
             await page.addInitScript(() => {
                 globalThis.written = [];
                 const { prototype } = CanvasRenderingContext2D;
@@ -194,16 +175,13 @@ describe("case", { skip }, () => {
                     return fillText.call(this, text, ...rest);
                 };
             });
-            await page.route("**/api/v1/trends?**", async (route) => {
-                const response = await route.fetch();
-                const trend = await response.json();
+            await alter(page, "**/api/v1/trends?**", (trend) => {
                 for (const { provider, columns } of trend.series)
                     if (provider === "torch") columns.p50_ns = columns.p50_ns.map((v) => v * 9);
-                await route.fulfill({ response, json: trend });
             });
             const has = (pattern) => until(page, (source) => globalThis.written.some((text) =>
                 new RegExp(source).test(text)), pattern);
-            await openCase(page, "&y=raw");
+            await it.openCase(page, "&y=raw");
             await has("^↑ PyTorch [\\d.]+.µs$"); // cudnn is near, and drawn
             assert.deepEqual(await page.evaluate(() => globalThis.written
                 .filter((text) => /^[↑↓] (cuDNN|ours)/.test(text))), []);
@@ -218,70 +196,62 @@ describe("case", { skip }, () => {
             assert.equal(await page.evaluate(() => globalThis.written
                 .some((text) => /^[↑↓] /.test(text))), false);
         });
+
+    it.test("the drawing follows the reader's theme", { colorScheme: "light" }, async (page) => {
+        await it.openCase(page);
+        for (const media of [{ colorScheme: "dark" }, { colorScheme: "light" },
+            { forcedColors: "active" }]) {
+            const before = await picture(page);
+            await page.emulateMedia(media);
+            await until(page, (old) =>
+                document.querySelector(".plot canvas").toDataURL() !== old, before);
+        }
     });
 
-    test("the drawing follows the reader's theme", async () => {
-        await it.withPage({ colorScheme: "light" }, async (page) => {
-            await openCase(page);
-            for (const media of [{ colorScheme: "dark" }, { colorScheme: "light" },
-                { forcedColors: "active" }]) {
-                const before = await picture(page);
-                await page.emulateMedia(media);
-                await until(page, (old) =>
-                    document.querySelector(".plot canvas").toDataURL() !== old, before);
-            }
-        });
+    it.test("what never changed, and what the runs did not record, is named", {}, async (page) => {
+        await it.openCase(page);
+        // The times and the errors have plots; the kernel of the history never changed.
+        assert.equal(await page.locator(".plot-part:visible").count(), 3);
+        assert.match(await page.locator(".chart > p", { hasText: "In all runs" }).innerText(),
+            /SM clock 1755 MHz, Registers \d+ per thread, Shared memory \d+ KiB, Spills 0/);
+        await it.open(page, caseAddress(REGRESSED, HOST));
+        await drawn(page);
+        assert.match(await page.locator(".chart > p", { hasText: "Not recorded" }).innerText(),
+            /Not recorded in these runs: .*Registers/);
     });
 
-    test("what never changed, and what the runs did not record, is named", async () => {
-        await it.withPage({}, async (page) => {
-            await openCase(page);
-            // The times and the errors have plots; the kernel of the history never changed.
-            assert.equal(await page.locator(".plot-part:visible").count(), 3);
-            assert.match(await page.locator(".chart > p", { hasText: "In all runs" }).innerText(),
-                /SM clock 1755 MHz, Registers \d+ per thread, Shared memory \d+ KiB, Spills 0/);
-            await it.open(page, caseAddress(REGRESSED, HOST));
-            await drawn(page);
-            assert.match(await page.locator(".chart > p", { hasText: "Not recorded" }).innerText(),
-                /Not recorded in these runs: .*Registers/);
-        });
+    it.test("the error over the vendor's is drawn, and is among the numbers", {}, async (page) => {
+        await it.openCase(page);
+        const label = page.locator(".plot-label", { hasText: "Error ÷ the vendor's" });
+        assert.equal(await label.isVisible(), true);
+        assert.match(await label.locator(".term").getAttribute("data-term"), /^vendor_error$/);
+        await page.click("summary:has-text('Numbers of the chart')");
+        const table = page.locator("details.data table");
+        await table.waitFor();
+        const heads = await table.locator("th[scope=col], thead th").allInnerTexts();
+        const at = heads.findIndex((text) => /Error ÷ the vendor's/.test(text));
+        assert.ok(at > 0, heads.join());
+        const row = table.locator("tbody tr").first().locator("th, td");
+        assert.match(await row.nth(at).innerText(), /^1\.0\d+$/);
+        const axis = async () => {
+            const all = await table.locator("thead th").allInnerTexts();
+            const first = all.findIndex((text) => /÷ (baseline|control)|p50/.test(text));
+            return [all[first], await row.nth(first).innerText()];
+        };
+        assert.match((await axis()).join(), /^÷ baseline,\s*1\.\d+×$/);
+        await page.check("input[value=control]");
+        await until(page, () => /÷ control/.test(
+            document.querySelector("details.data thead").innerText));
+        assert.match((await axis()).join(), /^÷ control,\s*\d+\.?\d*×$/);
+        await page.check("input[value=raw]");
+        await until(page, () => !/÷ control/.test(
+            document.querySelector("details.data thead").innerText));
+        assert.match((await axis()).join(), /^ours p50,/);
     });
 
-    test("the error over the vendor's is drawn, and is among the numbers", async () => {
-        await it.withPage({}, async (page) => {
-            await openCase(page);
-            const label = page.locator(".plot-label", { hasText: "Error ÷ the vendor's" });
-            assert.equal(await label.isVisible(), true);
-            assert.match(await label.locator(".term").getAttribute("data-term"), /^vendor_error$/);
-            await page.click("summary:has-text('Numbers of the chart')");
-            const table = page.locator("details.data table");
-            await table.waitFor();
-            const heads = await table.locator("th[scope=col], thead th").allInnerTexts();
-            const at = heads.findIndex((text) => /Error ÷ the vendor's/.test(text));
-            assert.ok(at > 0, heads.join());
-            const row = table.locator("tbody tr").first().locator("th, td");
-            assert.match(await row.nth(at).innerText(), /^1\.0\d+$/);
-            const axis = async () => {
-                const all = await table.locator("thead th").allInnerTexts();
-                const first = all.findIndex((text) => /÷ (baseline|control)|p50/.test(text));
-                return [all[first], await row.nth(first).innerText()];
-            };
-            assert.match((await axis()).join(), /^÷ baseline,\s*1\.\d+×$/);
-            await page.check("input[value=control]");
-            await until(page, () => /÷ control/.test(
-                document.querySelector("details.data thead").innerText));
-            assert.match((await axis()).join(), /^÷ control,\s*\d+\.?\d*×$/);
-            await page.check("input[value=raw]");
-            await until(page, () => !/÷ control/.test(
-                document.querySelector("details.data thead").innerText));
-            assert.match((await axis()).join(), /^ours p50,/);
-        });
-    });
-
-    test("a wrong run leaves its mark, its reason, its error and the limit", async () => {
-        await it.withPage({}, async (page) => {
-            const answer = await (await fetch(
-                `${it.url}api/v1/cases?device=${GPU}&verdict=wrong`)).json();
+    it.test("a wrong run leaves its mark, its reason, its error and the limit",
+        {}, async (page) => {
+            const answer = await it.ask(`cases?device=${GPU}&verdict=wrong`);
             await it.open(page, caseAddress(answer.cases[0].id));
             await drawn(page);
             const event = page.locator(".event-list li").first();
@@ -291,10 +261,9 @@ describe("case", { skip }, () => {
             assert.match(await page.locator(".case-tiles").innerText(),
                 /Error\s+0\.073\s+wrong; limit 6\.0e-4/);
         });
-    });
 
-    test("the error's chart has the limit that the newest run was verified with", async () => {
-        await it.withPage({ own: true }, async (page) => {
+    it.test("the error's chart has the limit that the newest run was verified with",
+        { own: true }, async (page) => {
             await page.addInitScript(() => {
                 globalThis.written = [];
                 const { prototype } = CanvasRenderingContext2D;
@@ -304,9 +273,9 @@ describe("case", { skip }, () => {
                     return fillText.call(this, text, ...rest);
                 };
             });
-            await openCase(page);
+            await it.openCase(page);
             await until(page, () => globalThis.written.includes("limit 6.0e-4"));
-            const run = await (await fetch(`${it.url}api/v1/runs/${it.uuids.at(-2)}`)).json();
+            const run = await it.ask(`runs/${it.uuids.at(-2)}`);
             const { arms } = run.cases.find((c) => c.id === REGRESSED);
             assert.equal(arms.find((a) => a.role === "candidate").verify.limit, 6e-4);
             assert.match(await page.locator(".case-tiles").innerText(),
@@ -317,66 +286,60 @@ describe("case", { skip }, () => {
             await page.check("input[value=control]"); // what is drawn anew has it too
             await until(page, () => globalThis.written.includes("limit 6.0e-4"));
         });
+
+    it.test("a branch is told of each run, and one alone is shown by choice", {}, async (page) => {
+        await it.openCase(page);
+        const select = page.locator("select[name=branch]");
+        await select.locator("option[value=tune-tiles]").waitFor({ state: "attached" });
+        assert.deepEqual(await select.locator("option").allInnerTexts(),
+            ["all branches", "main", "tune-tiles"]);
+        const { runs } = await it.ask(`runs?device=${GPU}`);
+        await page.locator(".plot").focus();
+        await page.keyboard.press("End");
+        assert.match(await spoken(page), new RegExp(`branch ${runs[0].branch}`));
+        assert.ok((await page.locator(".readout").innerText()).includes(runs[0].branch));
+        await page.click("summary:has-text('Numbers')");
+        const cells = page.locator("details.data tbody tr td:nth-child(3)");
+        await cells.first().waitFor();
+        assert.deepEqual(await cells.allInnerTexts(), runs.map((r) => r.branch));
+        await select.focus();
+        await select.selectOption("tune-tiles");
+        await until(page, () => location.hash.includes("branch=tune-tiles"));
+        await settled(page);
+        const alone = runs.filter((r) => r.branch === "tune-tiles").length;
+        assert.match(await note(page), new RegExp(`, ${alone} runs of tune-tiles\\.$`));
+        assert.match(await page.locator("main").innerText(),
+            /newest result: .* on tune-tiles[\s\S]*events are of the branch tune-tiles\./);
+        assert.equal(await select.inputValue(), "tune-tiles");
+        assert.equal(await page.evaluate(() => document.activeElement.name), "branch");
+        await page.check("input[value=control]");
+        assert.equal(parameter(page, "branch"), "tune-tiles");
+        await page.click("summary:has-text('Numbers')");
+        const [names, ...rows] = await savedRows(page);
+        assert.deepEqual(new Set(rows.map((row) => row[names.indexOf("branch")])),
+            new Set(["tune-tiles"]));
+        await page.goBack(); // undoes the choice
+        await page.goBack();
+        await until(page, () => !location.hash.includes("branch="));
+        await settled(page);
+        assert.match(await note(page), new RegExp(`, ${runs.length} runs\\.$`));
+        await page.evaluate(() => { location.hash += "&branch=none"; });
+        await page.click("text=Show all branches");
+        await drawn(page);
     });
 
-    test("a branch is told of each run, and one alone is shown by choice", async () => {
-        await it.withPage({}, async (page) => {
-            await openCase(page);
-            const select = page.locator("select[name=branch]");
-            await select.locator("option[value=tune-tiles]").waitFor({ state: "attached" });
-            assert.deepEqual(await select.locator("option").allInnerTexts(),
-                ["all branches", "main", "tune-tiles"]);
-            const { runs } = await (await fetch(`${it.url}api/v1/runs?device=${GPU}`)).json();
-            await page.locator(".plot").focus();
-            await page.keyboard.press("End");
-            assert.match(await spoken(page), new RegExp(`branch ${runs[0].branch}`));
-            assert.ok((await page.locator(".readout").innerText()).includes(runs[0].branch));
-            await page.click("summary:has-text('Numbers')");
-            const cells = page.locator("details.data tbody tr td:nth-child(3)");
-            await cells.first().waitFor();
-            assert.deepEqual(await cells.allInnerTexts(), runs.map((r) => r.branch));
-            await select.focus();
-            await select.selectOption("tune-tiles");
-            await until(page, () => location.hash.includes("branch=tune-tiles"));
-            await settled(page);
-            const alone = runs.filter((r) => r.branch === "tune-tiles").length;
-            assert.match(await note(page), new RegExp(`, ${alone} runs of tune-tiles\\.$`));
-            assert.match(await page.locator("main").innerText(),
-                /newest result: .* on tune-tiles[\s\S]*events are of the branch tune-tiles\./);
-            assert.equal(await select.inputValue(), "tune-tiles");
-            assert.equal(await page.evaluate(() => document.activeElement.name), "branch");
-            await page.check("input[value=control]");
-            assert.equal(parameter(page, "branch"), "tune-tiles");
-            await page.click("summary:has-text('Numbers')");
-            const [names, ...rows] = await savedRows(page);
-            assert.deepEqual(new Set(rows.map((row) => row[names.indexOf("branch")])),
-                new Set(["tune-tiles"]));
-            await page.goBack(); // undoes the choice
-            await page.goBack();
-            await until(page, () => !location.hash.includes("branch="));
-            await settled(page);
-            assert.match(await note(page), new RegExp(`, ${runs.length} runs\\.$`));
-            await page.evaluate(() => { location.hash += "&branch=none"; });
-            await page.click("text=Show all branches");
-            await drawn(page);
-        });
-    });
-
-    test("a step names its range of commits, and its author only where it has one", async () => {
-        await it.withPage({}, async (page) => {
+    it.test("a step names its range of commits, and its author only where it has one",
+        {}, async (page) => {
             const last = { commit: "b".repeat(40), subject: "the tiles", author: "Ana Bel",
                 parent: "a".repeat(40), before_commit: "a".repeat(40), before_subject: "a start",
                 before_author: "Bo Cole" };
             const said = async (changes) => {
-                await page.route("**/api/v1/trends?**", async (route) => {
-                    const response = await route.fetch();
-                    const trend = await response.json();
+                await alter(page, "**/api/v1/trends?**", (trend) => {
                     const [step] = trend.change_points.filter((p) => p.kind === "regression");
                     trend.change_points = [{ ...step, ...last, ...changes }];
-                    await route.fulfill({ response, json: trend });
                 }, { times: 1 });
                 await page.goto("about:blank");
-                await openCase(page);
+                await it.openCase(page);
                 return page.locator(".event-list li", { hasText: "% slower" }).innerText();
             };
             assert.match(await said({}), /, commit b{9} the tiles, Ana Bel, alert \d+$/);
@@ -385,18 +348,14 @@ describe("case", { skip }, () => {
             assert.match(await said({ id: 0, before_commit: null }),
                 /, commit b{9} or one before it$/);
         });
-    });
 
-    test("runs of a baseline that is not linked stay as hollow points, with a word", async () => {
-        await it.withPage({}, async (page) => {
-            await page.route("**/api/v1/trends?**", async (route) => {
-                const response = await route.fetch();
-                const json = await response.json();
+    it.test("runs of a baseline that is not linked stay as hollow points, with a word",
+        {}, async (page) => {
+            await alter(page, "**/api/v1/trends?**", (json) => {
                 for (const { columns } of json.series)
                     columns.chain_part = columns.chain_part?.map((part, i) => (i < 5 ? 1 : part));
-                await route.fulfill({ response, json });
             });
-            await openCase(page);
+            await it.openCase(page);
             assert.match(await page.locator(".plot-label").first().innerText(),
                 /Before \d+ \w+ \d{4}, \d\d:\d\d: another baseline, not linked/);
             assert.equal(await page.locator(".legend tr:visible th",
@@ -404,23 +363,20 @@ describe("case", { skip }, () => {
             await page.click("label:has-text('p50')");
             assert.doesNotMatch(await page.locator(".plot-label").first().innerText(), /Before/);
         });
-    });
 
-    test("a case that was never timed says so, and why", async () => {
-        await it.withPage({}, async (page) => {
-            const columns = { time_ms: [1750000000000], p50_ns: [1000] };
-            await page.route("**/api/v1/trends?**", (route) => route.fulfill({ json: {
-                order: "time", total: 0, bucketed: false, threshold: 0.02,
-                series: [{ provider: "ours", role: "baseline", contract: "v1", total: 1, columns }],
-                epochs: [], change_points: [], baseline: null,
-                events: [{ kind: "wrong", time_ms: 1750000000000, commit: null,
-                    run: it.uuids[0], text: "relative error over the limit" }],
-            } }));
-            await it.open(page, caseAddress(REGRESSED));
-            assert.match(await page.locator("main").innerText(), /No run has a verified timing/);
-            assert.match(await page.locator(".event-list").innerText(),
-                /Wrong result: relative error over the limit[\s\S]*run/);
-            assert.equal(await page.locator(".plot, .event-list button").count(), 0);
-        });
+    it.test("a case that was never timed says so, and why", {}, async (page) => {
+        const columns = { time_ms: [1750000000000], p50_ns: [1000] };
+        await page.route("**/api/v1/trends?**", (route) => route.fulfill({ json: {
+            order: "time", total: 0, bucketed: false, threshold: 0.02,
+            series: [{ provider: "ours", role: "baseline", contract: "v1", total: 1, columns }],
+            epochs: [], change_points: [], baseline: null,
+            events: [{ kind: "wrong", time_ms: 1750000000000, commit: null,
+                run: it.uuids[0], text: "relative error over the limit" }],
+        } }));
+        await it.open(page, caseAddress(REGRESSED));
+        assert.match(await page.locator("main").innerText(), /No run has a verified timing/);
+        assert.match(await page.locator(".event-list").innerText(),
+            /Wrong result: relative error over the limit[\s\S]*run/);
+        assert.equal(await page.locator(".plot, .event-list button").count(), 0);
     });
 });

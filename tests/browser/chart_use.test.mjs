@@ -5,44 +5,33 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import {
-    REGRESSED, caseAddress, dashboard, settled, skip, until,
+    PHONE, REGRESSED, alter, caseAddress, dashboard, drawn, note, parameter, picture, settled, skip,
+    spoken, until,
 } from "./harness.mjs";
 
-const drawn = (page) => page.waitForSelector(".plot canvas");
-const spoken = (page) => page.locator(".chart > [aria-live]").innerText();
-const note = (page) => page.locator(".chart-note").innerText();
-const parameter = (page, name) =>
-    new URLSearchParams(new URL(page.url()).hash.split("?")[1]).get(name);
 /** Until the address has, or has no longer, a range. */
 const ranged = (page, is) => until(page, (yes) => /[&?]from=/.test(location.hash) === yes, is);
 
-/** What the canvas of the times shows, as bytes. */
-const picture = (page) => page.evaluate(() => document.querySelector(".plot canvas").toDataURL());
+/** Where the cursor's point of ours is. */
+const ownDot = (page) => page.evaluate(() => {
+    const all = [...document.querySelector(".plot .uplot").querySelectorAll(
+        ".u-cursor-pt:not(.u-off)")].map((e) => e.getBoundingClientRect());
+    const { x, y, width } = all.filter((r) => r.width > 4).at(-1); // ours is drawn last
+    return { x: x + width / 2, y: y + width / 2 };
+});
 
 /** Puts the pointer on the line of ours at a share of the chart's width, and says where that is. */
 async function onLine(page, share) {
     const box = await page.locator(".plot").boundingBox();
     await page.mouse.move(box.x + 62 + (box.width - 84) * share, box.y + 100);
-    const at = await page.evaluate(() => {
-        const all = [...document.querySelector(".plot .uplot").querySelectorAll(
-            ".u-cursor-pt:not(.u-off)")].map((e) => e.getBoundingClientRect());
-        const { x, y, width } = all.filter((r) => r.width > 4).at(-1); // ours is drawn last
-        return { x: x + width / 2, y: y + width / 2 };
-    });
+    const at = await ownDot(page);
     await page.mouse.move(at.x, at.y);
     return at;
 }
 
-/** The run that the readout tells, and where the cursor's point of ours is. */
-async function pickedPlace(page) {
-    const run = await page.locator(".readout a.mono").first().innerText();
-    return page.evaluate((told) => {
-        const { x, y, width, height } = [...document.querySelector(".plot .uplot")
-            .querySelectorAll(".u-cursor-pt:not(.u-off)")].map((e) => e.getBoundingClientRect())
-            .filter((r) => r.width > 4).at(-1);
-        return { run: told, x: x + width / 2, y: y + height / 2 };
-    }, run);
-}
+/** The run that the readout tells, and where its point is. */
+const pickedPlace = async (page) => ({ ...await ownDot(page),
+    run: await page.locator(".readout a.mono").first().innerText() });
 
 async function middle(page) {
     const box = await page.locator(".plot").boundingBox();
@@ -51,36 +40,30 @@ async function middle(page) {
 
 describe("the chart of a case", { skip }, () => {
     const it = dashboard();
-    const openCase = async (page, more = "") => {
-        await it.open(page, caseAddress(REGRESSED) + more);
-        await drawn(page);
-    };
 
-    test("the pointer shows a run, and a click opens it", async () => {
-        await it.withPage({}, async (page) => {
-            await openCase(page);
-            const readout = page.locator(".readout");
-            const newest = await readout.innerText();
-            assert.match(newest, new RegExp(`^Newest\\s+regression\\s.*${it.uuids.at(-2)
-                .slice(0, 8)}`, "s"));
-            const { x, y } = await onLine(page, 0.2);
-            assert.match(await readout.innerText(),
-                /^\s*pass[\s\S]*against the baseline[\s\S]*2025[\s\S]*run/);
-            assert.notEqual(await page.locator(".legend tr", { hasText: "ours" }).innerText(), "");
-            await page.mouse.move(5, 5);
-            assert.equal(await readout.innerText(), newest);
-            // Beside all lines nothing is opened: the second click of two shows all.
-            await page.mouse.click(x, y - 34);
-            assert.match(page.url(), /#\/case/);
-            const last = await onLine(page, 0.995);
-            await page.mouse.click(last.x, last.y);
-            await until(page, (uuid) => location.hash === `#/run/${uuid}`, it.uuids.at(-2));
-        });
+    it.test("the pointer shows a run, and a click opens it", {}, async (page) => {
+        await it.openCase(page);
+        const readout = page.locator(".readout");
+        const newest = await readout.innerText();
+        assert.match(newest, new RegExp(`^Newest\\s+regression\\s.*${it.uuids.at(-2)
+            .slice(0, 8)}`, "s"));
+        const { x, y } = await onLine(page, 0.2);
+        assert.match(await readout.innerText(),
+            /^\s*pass[\s\S]*against the baseline[\s\S]*2025[\s\S]*run/);
+        assert.notEqual(await page.locator(".legend tr", { hasText: "ours" }).innerText(), "");
+        await page.mouse.move(5, 5);
+        assert.equal(await readout.innerText(), newest);
+        // Beside all lines nothing is opened: the second click of two shows all.
+        await page.mouse.click(x, y - 34);
+        assert.match(page.url(), /#\/case/);
+        const last = await onLine(page, 0.995);
+        await page.mouse.click(last.x, last.y);
+        await until(page, (uuid) => location.hash === `#/run/${uuid}`, it.uuids.at(-2));
     });
 
-    test("which commit slowed it: the point under the pointer, never the one before", async () => {
-        await it.withPage({}, async (page) => {
-            await openCase(page);
+    it.test("which commit slowed it: the point under the pointer, never the one before",
+        {}, async (page) => {
+            await it.openCase(page);
             const head = page.locator(".plot-label").first();
             assert.match(await head.innerText(),
                 /^÷ baseline Time ÷ time of the newest baseline, from pairs \(×\)\. .* slower/);
@@ -123,11 +106,10 @@ describe("the chart of a case", { skip }, () => {
             for (const text of told)
                 assert.equal(/pass/.test(text) && /slower/.test(text), false, text);
         });
-    });
 
-    test("the legend is of the run under the pointer, whose point stays to be seen", async () => {
-        await it.withPage({}, async (page) => {
-            await openCase(page);
+    it.test("the legend is of the run under the pointer, whose point stays to be seen",
+        {}, async (page) => {
+            await it.openCase(page);
             await page.locator(".plot").focus();
             await page.keyboard.press("End");
             const told = (name) => page.locator(".legend tr", { hasText: name }).locator("td")
@@ -164,43 +146,40 @@ describe("the chart of a case", { skip }, () => {
             assert.match(await told("ours"), /×/);
             assert.equal(await told("other branches"), "–");
         });
+
+    it.test("the keyboard goes through points and series, and speaks them", {}, async (page) => {
+        await it.openCase(page);
+        await page.locator(".readout a").last().focus();
+        await page.keyboard.press("Tab");
+        assert.equal(await page.evaluate(() => document.activeElement.className), "plot");
+        assert.match(await page.locator(".plot").getAttribute("aria-label"),
+            /^Trend, ÷ baseline: 40 runs, newest ours 1\.\d+×$/);
+        await page.keyboard.press("Home");
+        const first = await spoken(page);
+        assert.match(first, /^ours [01]\.\d+× baseline; .* the baseline; pass; .*1 of 40$/);
+        await page.keyboard.press("ArrowRight");
+        assert.match(await spoken(page), /; 2 of 40$/);
+        await page.keyboard.press("ArrowDown");
+        assert.match(await spoken(page), /^cudnn .*; 2 of 40$/);
+        await page.keyboard.press("ArrowUp");
+        await page.keyboard.press("PageDown");
+        assert.match(await spoken(page), /^ours .*; 12 of 40$/);
+        await page.keyboard.press("End");
+        assert.match(await spoken(page), /; 40 of 40$/);
+        assert.equal(await page.locator(".readout.picked").count(), 1);
+        await page.keyboard.press("Escape");
+        assert.equal(await page.locator(".readout.picked").count(), 0);
+        await page.keyboard.press("Home");
+        assert.equal(await spoken(page), first);
+        await page.keyboard.press("Enter");
+        await until(page, (uuid) => location.hash === `#/run/${uuid}`, it.uuids[0]);
     });
 
-    test("the keyboard goes through points and series, and speaks them", async () => {
-        await it.withPage({}, async (page) => {
-            await openCase(page);
-            await page.locator(".readout a").last().focus();
-            await page.keyboard.press("Tab");
-            assert.equal(await page.evaluate(() => document.activeElement.className), "plot");
-            assert.match(await page.locator(".plot").getAttribute("aria-label"),
-                /^Trend, ÷ baseline: 40 runs, newest ours 1\.\d+×$/);
-            await page.keyboard.press("Home");
-            const first = await spoken(page);
-            assert.match(first, /^ours [01]\.\d+× baseline; .* the baseline; pass; .*1 of 40$/);
-            await page.keyboard.press("ArrowRight");
-            assert.match(await spoken(page), /; 2 of 40$/);
-            await page.keyboard.press("ArrowDown");
-            assert.match(await spoken(page), /^cudnn .*; 2 of 40$/);
-            await page.keyboard.press("ArrowUp");
-            await page.keyboard.press("PageDown");
-            assert.match(await spoken(page), /^ours .*; 12 of 40$/);
-            await page.keyboard.press("End");
-            assert.match(await spoken(page), /; 40 of 40$/);
-            assert.equal(await page.locator(".readout.picked").count(), 1);
-            await page.keyboard.press("Escape");
-            assert.equal(await page.locator(".readout.picked").count(), 0);
-            await page.keyboard.press("Home");
-            assert.equal(await spoken(page), first);
-            await page.keyboard.press("Enter");
-            await until(page, (uuid) => location.hash === `#/run/${uuid}`, it.uuids[0]);
-        });
-    });
-
-    test("a picked point is in the address, comes back with it, and goes with Escape", async () => {
-        await it.withPage({}, async (page) => {
+    it.test("a picked point is in the address, comes back with it, and goes with Escape",
+        {}, async (page) => {
             const readout = page.locator(".readout");
             const picked = page.locator(".readout.picked");
-            await openCase(page);
+            await it.openCase(page);
             await page.locator(".plot").focus();
             for (const key of ["Home", "ArrowRight", "ArrowDown"]) await page.keyboard.press(key);
             const shown = await readout.innerText();
@@ -225,50 +204,42 @@ describe("the chart of a case", { skip }, () => {
             await picked.waitFor();
             assert.equal(await readout.innerText(), shown);
         });
+
+    it.test("back from a run leads to the point that opened it", {}, async (page) => {
+        await it.openCase(page);
+        const { x, y } = await onLine(page, 0.995);
+        await page.mouse.click(x, y);
+        await until(page, () => location.hash.startsWith("#/run/"));
+        await settled(page);
+        await page.goBack();
+        await page.locator(".readout.picked").waitFor();
+        assert.ok(parameter(page, "point").startsWith(it.uuids.at(-2)));
     });
 
-    test("back from a run leads to the point that opened it", async () => {
-        await it.withPage({}, async (page) => {
-            await openCase(page);
-            const { x, y } = await onLine(page, 0.995);
-            await page.mouse.click(x, y);
-            await until(page, () => location.hash.startsWith("#/run/"));
-            await settled(page);
-            await page.goBack();
-            await page.locator(".readout.picked").waitFor();
-            assert.ok(parameter(page, "point").startsWith(it.uuids.at(-2)));
-        });
-    });
-
-    test("each choice of the chart is undone by the back button", async () => {
-        await it.withPage({}, async (page) => {
-            await openCase(page);
-            await page.check("input[value=commit]");
-            await page.check("input[value=control]");
-            await page.check("input[value=all]");
-            const is = (...wanted) => until(page, (values) => values.every((v) =>
-                document.querySelector(`input[value=${v}]`)?.checked), wanted);
-            await is("commit", "control", "all");
-            await page.goBack();
-            await is("commit", "control", "ours");
-            await page.goBack();
-            await is("commit", "chain");
-            await page.goBack();
-            await is("time", "chain");
-            assert.match(page.url(), /#\/case/);
-        });
+    it.test("each choice of the chart is undone by the back button", {}, async (page) => {
+        await it.openCase(page);
+        await page.check("input[value=commit]");
+        await page.check("input[value=control]");
+        await page.check("input[value=all]");
+        const is = (...wanted) => until(page, (values) => values.every((v) =>
+            document.querySelector(`input[value=${v}]`)?.checked), wanted);
+        await is("commit", "control", "all");
+        await page.goBack();
+        await is("commit", "control", "ours");
+        await page.goBack();
+        await is("commit", "chain");
+        await page.goBack();
+        await is("time", "chain");
+        assert.match(page.url(), /#\/case/);
     });
 
     test("older rows and events that were asked for are in the address", async () => {
         await it.withLong({}, async (page, history, url) => {
-            await page.route("**/api/v1/trends?**", async (route) => {
-                const response = await route.fetch();
-                const trend = await response.json();
+            await alter(page, "**/api/v1/trends?**", (trend) => {
                 const [first] = trend.series[0].columns.time_ms;
                 trend.events = Array.from({ length: 30 }, (_, i) => ({ kind: "accepted",
                     time_ms: first + i, commit: null, run: history.uuids[0], text: `no. ${i}` }));
                 Object.assign(trend, { epochs: [], change_points: [] }); // found by and by
-                await route.fulfill({ response, json: trend });
             });
             await it.open(page, caseAddress(REGRESSED), url);
             await drawn(page);
@@ -289,29 +260,27 @@ describe("the chart of a case", { skip }, () => {
         });
     });
 
-    test("a series can be left out, and the address says so", async () => {
-        await it.withPage({}, async (page) => {
-            await openCase(page);
-            const before = await picture(page);
-            const torch = page.locator(".legend [role=button]", { hasText: "torch" });
-            await torch.focus();
-            await page.keyboard.press("Enter");
-            assert.equal(parameter(page, "hide"), "torch");
-            await until(page, () => document.activeElement.dataset.key === "torch");
-            await until(page, (old) =>
-                document.querySelector(".plot canvas").toDataURL() !== old, before);
-            await page.reload();
-            await drawn(page);
-            assert.equal(await torch.getAttribute("aria-pressed"), "false");
-            await page.locator(".plot").focus();
-            await page.keyboard.press("End");
-            assert.doesNotMatch(await spoken(page), /torch/);
-        });
+    it.test("a series can be left out, and the address says so", {}, async (page) => {
+        await it.openCase(page);
+        const before = await picture(page);
+        const torch = page.locator(".legend [role=button]", { hasText: "torch" });
+        await torch.focus();
+        await page.keyboard.press("Enter");
+        assert.equal(parameter(page, "hide"), "torch");
+        await until(page, () => document.activeElement.dataset.key === "torch");
+        await until(page, (old) =>
+            document.querySelector(".plot canvas").toDataURL() !== old, before);
+        await page.reload();
+        await drawn(page);
+        assert.equal(await torch.getAttribute("aria-pressed"), "false");
+        await page.locator(".plot").focus();
+        await page.keyboard.press("End");
+        assert.doesNotMatch(await spoken(page), /torch/);
     });
 
-    test("dragging zooms, the keys zoom and pan, and the range is in the address", async () => {
-        await it.withPage({}, async (page) => {
-            await openCase(page);
+    it.test("dragging zooms, the keys zoom and pan, and the range is in the address",
+        {}, async (page) => {
+            await it.openCase(page);
             const { x, y } = await middle(page);
             await page.mouse.move(x - 150, y);
             await page.mouse.down();
@@ -348,46 +317,41 @@ describe("the chart of a case", { skip }, () => {
             await page.click(".zoom button:text-is('All')");
             await ranged(page, false);
         });
+
+    it.test("order and control are in the address, and change the drawing", {}, async (page) => {
+        await it.openCase(page);
+        let before = await picture(page);
+        const changed = async () => {
+            await until(page, (old) =>
+                document.querySelector(".plot canvas").toDataURL() !== old, before);
+            before = await picture(page);
+        };
+        await page.check("input[value=commit]");
+        await changed();
+        await page.check("input[value=control]");
+        await changed();
+        assert.deepEqual(["order", "y"].map((n) => parameter(page, n)), ["commit", "control"]);
+        await page.locator(".plot").focus();
+        await page.keyboard.press("End");
+        assert.match(await spoken(page), /^ours [\d.]+× control/);
+        assert.match((await page.locator(".legend").innerText()).replace(/\s+/g, " "),
+            /^ours[\d.]+×.*baseline[\d.]+×/);
+        await page.reload();
+        await drawn(page);
+        assert.equal(await page.locator("input[value=commit]").isChecked(), true);
+        assert.equal(await page.locator("input[value=control]").isChecked(), true);
     });
 
-    test("order and control are in the address, and change the drawing", async () => {
-        await it.withPage({}, async (page) => {
-            await openCase(page);
-            let before = await picture(page);
-            const changed = async () => {
-                await until(page, (old) =>
-                    document.querySelector(".plot canvas").toDataURL() !== old, before);
-                before = await picture(page);
-            };
-            await page.check("input[value=commit]");
-            await changed();
-            await page.check("input[value=control]");
-            await changed();
-            assert.deepEqual(["order", "y"].map((n) => parameter(page, n)), ["commit", "control"]);
-            await page.locator(".plot").focus();
-            await page.keyboard.press("End");
-            assert.match(await spoken(page), /^ours [\d.]+× control/);
-            assert.match((await page.locator(".legend").innerText()).replace(/\s+/g, " "),
-                /^ours[\d.]+×.*baseline[\d.]+×/);
-            await page.reload();
-            await drawn(page);
-            assert.equal(await page.locator("input[value=commit]").isChecked(), true);
-            assert.equal(await page.locator("input[value=control]").isChecked(), true);
-        });
-    });
-
-    test("a finger looks at a point, and opens it when it taps again", async () => {
-        const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
-        await it.withPage(phone, async (page) => {
-            await openCase(page);
-            await page.locator(".plot").evaluate((e) => e.scrollIntoView());
-            const { x, y } = await onLine(page, 0.5);
-            await page.touchscreen.tap(x, y);
-            await page.locator(".readout.picked").waitFor();
-            assert.match(page.url(), /#\/case/);
-            await page.touchscreen.tap(x, y);
-            await until(page, () => location.hash.startsWith("#/run/"));
-        });
+    const finger = { ...PHONE, hasTouch: true, isMobile: true };
+    it.test("a finger looks at a point, and opens it when it taps again", finger, async (page) => {
+        await it.openCase(page);
+        await page.locator(".plot").evaluate((e) => e.scrollIntoView());
+        const { x, y } = await onLine(page, 0.5);
+        await page.touchscreen.tap(x, y);
+        await page.locator(".readout.picked").waitFor();
+        assert.match(page.url(), /#\/case/);
+        await page.touchscreen.tap(x, y);
+        await until(page, () => location.hash.startsWith("#/run/"));
     });
 
     test("a long history comes in buckets, and in runs when one looks closer", async () => {

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 
 import {
-    GPU, HOST, REGRESSED, assertFits, dashboard, settled, skip, until,
+    GPU, HOST, PHONE, REGRESSED, assertFits, dashboard, settled, skip, until,
 } from "./harness.mjs";
 
 const GEMM = "gemm/fp16/m4096-n4096-k4096";
@@ -22,37 +22,35 @@ describe("explore", { skip }, () => {
         return readFileSync(await file.path());
     };
 
-    test("cases, devices and providers are lines of one chart", async () => {
-        await it.withPage({}, async (page) => {
-            await it.open(page, "#/explore");
-            assert.match(await page.locator("main").innerText(), /Add a line: a case/);
-            await page.fill("input[name=id]", REGRESSED);
-            await page.selectOption("select[name=device]", GPU);
-            await page.click("button:text-is('Add a line')");
-            await settled(page);
-            await page.waitForSelector(".plot-box canvas");
-            await page.fill("input[name=id]", REGRESSED);
-            await page.fill("input[name=provider]", "cudnn");
-            await page.click("button:text-is('Add a line')");
-            await until(page, () => document.querySelectorAll(".lines li").length === 2);
-            await it.open(page, lines(`${REGRESSED}|${GPU}`, `${REGRESSED}|${GPU}|cudnn`,
-                `${GEMM}|${HOST}||tune-tiles`, "gemm/none|nothing"));
-            assert.deepEqual((await legend(page)).sort(), [`${REGRESSED}, ${GPU}`,
-                `${REGRESSED}, ${GPU}, cuDNN`, `${GEMM}, ${HOST}, tune-tiles`].sort());
-            assert.match(await page.locator(".lines").innerText(),
-                /none nothing: no verified time/);
-            assert.equal(await page.locator(".plot-box canvas").count(), 2); // machines below
-            await page.locator(".lines a", { hasText: "Remove" }).first().click();
-            await until(page, () => document.querySelectorAll(".lines li").length === 3);
-        });
+    it.test("cases, devices and providers are lines of one chart", {}, async (page) => {
+        await it.open(page, "#/explore");
+        assert.match(await page.locator("main").innerText(), /Add a line: a case/);
+        await page.fill("input[name=id]", REGRESSED);
+        await page.selectOption("select[name=device]", GPU);
+        await page.click("button:text-is('Add a line')");
+        await settled(page);
+        await page.waitForSelector(".plot-box canvas");
+        await page.fill("input[name=id]", REGRESSED);
+        await page.fill("input[name=provider]", "cudnn");
+        await page.click("button:text-is('Add a line')");
+        await until(page, () => document.querySelectorAll(".lines li").length === 2);
+        await it.open(page, lines(`${REGRESSED}|${GPU}`, `${REGRESSED}|${GPU}|cudnn`,
+            `${GEMM}|${HOST}||tune-tiles`, "gemm/none|nothing"));
+        assert.deepEqual((await legend(page)).sort(), [`${REGRESSED}, ${GPU}`,
+            `${REGRESSED}, ${GPU}, cuDNN`, `${GEMM}, ${HOST}, tune-tiles`].sort());
+        assert.match(await page.locator(".lines").innerText(),
+            /none nothing: no verified time/);
+        assert.equal(await page.locator(".plot-box canvas").count(), 2); // machines below
+        await page.locator(".lines a", { hasText: "Remove" }).first().click();
+        await until(page, () => document.querySelectorAll(".lines li").length === 3);
     });
 
-    test("the file has exactly what is drawn, the picture and the link are there", async () => {
-        const { series } = await (await fetch(`${it.url}api/v1/trends?${new URLSearchParams({
-            case: REGRESSED, device: GPU, branch: "main", columns: "time_ms,p50_ns,run",
-        })}`)).json();
-        const { columns } = series.find((s) => s.role === "candidate");
-        await it.withPage({}, async (page) => {
+    it.test("the file has exactly what is drawn, the picture and the link are there",
+        {}, async (page) => {
+            const { series } = await it.ask(`trends?${new URLSearchParams({
+                case: REGRESSED, device: GPU, branch: "main", columns: "time_ms,p50_ns,run",
+            })}`);
+            const { columns } = series.find((s) => s.role === "candidate");
             await it.open(page, `${lines(`${REGRESSED}|${GPU}`)}&y=raw`);
             const rowsOf = async () => (await fileOf(page, "CSV")).toString().trim()
                 .split("\r\n").slice(1).map((row) => row.split(","));
@@ -68,10 +66,9 @@ describe("explore", { skip }, () => {
             await settled(page);
             assert.equal((await rowsOf()).length, week.length); // the link has all of it
         });
-    });
 
-    test("a case leads there, and it fits a telephone", async () => {
-        await it.withPage({ viewport: { width: 390, height: 844 } }, async (page) => {
+    it.test("a case leads there, and it fits a telephone",
+        PHONE, async (page) => {
             await it.open(page, `#/case?id=${encodeURIComponent(REGRESSED)}&device=${GPU}`);
             await page.click("a:text('Beside other cases')");
             await settled(page);
@@ -79,17 +76,15 @@ describe("explore", { skip }, () => {
             assert.deepEqual(await legend(page), [`${REGRESSED}, ${GPU}`]);
             await assertFits(page);
         });
-    });
 });
 
 describe("against the vendor over time", { skip }, () => {
     const it = dashboard();
 
-    test("means and a small chart for each case, but none of a wrong result", async () => {
-        const { vendor } = await (await fetch(
-            `${it.url}api/v1/vendor?device=${GPU}&limit=5000`)).json();
-        const cases = [...new Set(vendor.map((row) => row.case))];
-        await it.withPage({}, async (page) => {
+    it.test("means and a small chart for each case, but none of a wrong result",
+        {}, async (page) => {
+            const { vendor } = await it.ask(`vendor?device=${GPU}&limit=5000`);
+            const cases = [...new Set(vendor.map((row) => row.case))];
             await it.open(page, `#/leaderboard?device=${GPU}`);
             await page.click("a:text('Over time')");
             await settled(page);
@@ -102,12 +97,10 @@ describe("against the vendor over time", { skip }, () => {
             assert.match(text, new RegExp(`${times} times|as fast`));
             assert.match(await page.locator(".small-charts.means li").first().innerText(),
                 /^All cases\s+[\s\S]*\(12 cases\)$/);
-            const { runs } = await (await fetch(`${it.url}api/v1/runs?verdict=wrong`)).json();
+            const { runs } = await it.ask("runs?verdict=wrong");
             assert.ok(runs.length > 0);
-            const wrong = await (await fetch(
-                `${it.url}api/v1/cases?main=1&device=${GPU}&verdict=wrong`)).json();
+            const wrong = await it.ask(`cases?main=1&device=${GPU}&verdict=wrong`);
             for (const one of wrong.cases)
                 assert.ok(!vendor.some((row) => row.case === one.id && row.run === one.run));
         });
-    });
 });

@@ -20,7 +20,7 @@ describe("times of other tools", { skip }, () => {
 
     before(async () => { // behind the runs of the gate
         const { runs: [newest] } =
-            await (await fetch(`${it.url}api/v1/runs?limit=1&branch=main`)).json();
+            await it.ask("runs?limit=1&branch=main");
         for (let i = 0; i < RUNS; i++) {
             const file = path.join(it.folder, "times.csv");
             writeFileSync(file, `name,p50_ns,p90_ns\ncopy,${15000 + i},16000\nscan,${2500 + i},\n`);
@@ -29,13 +29,13 @@ describe("times of other tools", { skip }, () => {
                 it.database, "--device", GPU, "--branch", "main", "--commit",
                 String(i).padStart(40, "0")]);
         }
-        const { runs } = await (await fetch(`${it.url}api/v1/runs?verdict=foreign`)).json();
+        const { runs } = await it.ask("runs?verdict=foreign");
         assert.equal(runs.length, RUNS);
         run = runs[0].uuid;
     });
 
-    test("the wall has them in a row of their own word, and the card is of the gate", async () => {
-        await it.withPage({}, async (page) => {
+    it.test("the wall has them in a row of their own word, and the card is of the gate",
+        {}, async (page) => {
             await it.open(page, `#/?device=${GPU}`);
             const card = page.locator(".card", { has: page.locator("h2", { hasText: "H200" }) });
             assert.doesNotMatch(await card.locator("header").innerText(), /foreign/);
@@ -51,45 +51,38 @@ describe("times of other tools", { skip }, () => {
                 /^not judged: p50 of copy, by csv\. Measured/);
             assert.deepEqual(await lowContrast(page), []);
         });
+
+    it.test("a run shows what is known, and no way to repeat it", {}, async (page) => {
+        await it.open(page, `#/run/${run}`);
+        const text = await page.locator("main").innerText();
+        assert.match(text, /foreign\s+Run[\s\S]*2 foreign[\s\S]*The gate verified nothing/);
+        assert.match(text, /not judged: p50 of scan, by csv/);
+        assert.doesNotMatch(text, /NaN|Repeat this run|Threshold|Seed|Driver|What to do next/);
+        assert.doesNotMatch(text, /not as usual/);
+        await page.getByRole("button", { name: CASE }).click();
+        await page.locator(".detail table").waitFor();
+        assert.doesNotMatch(await page.locator("main").innerText(),
+            /NaN|\t0\t|Repeat this case|uncommitted/);
+        await assertFits(page);
     });
 
-    test("a run shows what is known, and no way to repeat it", async () => {
-        await it.withPage({}, async (page) => {
-            await it.open(page, `#/run/${run}`);
-            const text = await page.locator("main").innerText();
-            assert.match(text, /foreign\s+Run[\s\S]*2 foreign[\s\S]*The gate verified nothing/);
-            assert.match(text, /not judged: p50 of scan, by csv/);
-            assert.doesNotMatch(text, /NaN|Repeat this run|Threshold|Seed|Driver|What to do next/);
-            assert.doesNotMatch(text, /not as usual/);
-            await page.getByRole("button", { name: CASE }).click();
-            await page.locator(".detail table").waitFor();
-            assert.doesNotMatch(await page.locator("main").innerText(),
-                /NaN|\t0\t|Repeat this case|uncommitted/);
-            await assertFits(page);
-        });
+    it.test("a case has a trend", {}, async (page) => {
+        await it.open(page, caseAddress(CASE));
+        assert.match(await page.title(), /^foreign: /);
+        const text = await page.locator("main").innerText();
+        assert.match(text, /foreign\s+not judged: p50 of copy, by csv/);
+        assert.doesNotMatch(text, /NaN|Baseline|MDE|not as usual|counters/);
+        await page.locator(".plot-box canvas").first().waitFor();
+        await assertFits(page);
     });
 
-    test("a case has a trend", async () => {
-        await it.withPage({}, async (page) => {
-            await it.open(page, caseAddress(CASE));
-            assert.match(await page.title(), /^foreign: /);
-            const text = await page.locator("main").innerText();
-            assert.match(text, /foreign\s+not judged: p50 of copy, by csv/);
-            assert.doesNotMatch(text, /NaN|Baseline|MDE|not as usual|counters/);
-            await page.locator(".plot-box canvas").first().waitFor();
-            await assertFits(page);
-        });
-    });
-
-    test("lists mark them, and the leaderboard has none", async () => {
-        await it.withPage({}, async (page) => {
-            await it.open(page, "#/runs");
-            assert.equal(await page.locator("tbody .verdict.foreign.short").count(), RUNS);
-            await page.locator("select[name=verdict]").selectOption("foreign");
-            await settled(page);
-            assert.equal(await page.locator("tbody .verdict.short").count(), RUNS);
-            await it.open(page, `#/leaderboard?device=${GPU}`);
-            assert.doesNotMatch(await page.locator("main").innerText(), /foreign/);
-        });
+    it.test("lists mark them, and the leaderboard has none", {}, async (page) => {
+        await it.open(page, "#/runs");
+        assert.equal(await page.locator("tbody .verdict.foreign.short").count(), RUNS);
+        await page.locator("select[name=verdict]").selectOption("foreign");
+        await settled(page);
+        assert.equal(await page.locator("tbody .verdict.short").count(), RUNS);
+        await it.open(page, `#/leaderboard?device=${GPU}`);
+        assert.doesNotMatch(await page.locator("main").innerText(), /foreign/);
     });
 });

@@ -10,7 +10,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { after, before } from "node:test";
+import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 const HERE = path.dirname(fileURLToPath(import.meta.url));
@@ -26,6 +26,9 @@ const FLAGS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     // Fewer processes, and none that a zygote waits for: tests/run counts those of its children.
     "--renderer-process-limit=1", "--in-process-gpu", "--no-zygote",
+    "--enable-features=NetworkServiceInProcess2",
+    // What runs for a second is not worth a compiler.
+    "--js-flags=--no-opt,--no-maglev,--no-sparkplug,--single-threaded",
 ];
 
 const playwright = await import("playwright-core").catch(() => null);
@@ -33,17 +36,19 @@ const playwright = await import("playwright-core").catch(() => null);
 export const skip = playwright ? false
     : "playwright-core is not installed: npm ci --ignore-scripts --prefix tests/browser";
 
-const WINDOW = { viewport: { width: 1280, height: 900 } };
+const VIEWPORT = { width: 1280, height: 900 };
+export const PHONE = { viewport: { width: 390, height: 844 } }; // of withPage()
 
-/** As a new page is: no answers of a test's, nothing stored, and the pointer nowhere. */
-async function wipe(page) {
+/** As a new page is: no answers of a test's, nothing stored, no view, and the pointer nowhere. What
+ *  it has loaded of the server at `url` stays. */
+async function wipe(page, url) {
     for (const other of page.context().pages()) if (other !== page) await other.close();
     await page.unrouteAll({ behavior: "ignoreErrors" });
     await page.evaluate(() => [sessionStorage, localStorage].forEach((kept) => kept.clear()));
-    await page.goto("about:blank");
+    await page.goto(page.url().startsWith(url) ? `${url}#/none` : "about:blank");
     await page.mouse.move(0, 0);
-    await page.emulateMedia({ media: null, forcedColors: null });
-    await page.setViewportSize(WINDOW.viewport);
+    await page.emulateMedia({ media: null, forcedColors: null, colorScheme: null });
+    await widen(page, false);
     return page;
 }
 
@@ -87,6 +92,7 @@ export function dashboard({ runs = 80, cases = 12, options = [] } = {}) {
     });
 
     after(async () => {
+        if (it.shared) await close(it.shared.context()); // or its time would not be counted
         await it.browser?.close();
         for (const one of [server, long?.server]) if (one) await stop(one);
         if (it.folder) rmSync(it.folder, { recursive: true, force: true });
@@ -94,7 +100,7 @@ export function dashboard({ runs = 80, cases = 12, options = [] } = {}) {
 
     const newPage = async (options) => {
         const context = await it.browser.newContext({
-            ...WINDOW, locale: "en-GB", timezoneId: "Europe/Berlin", ...options,
+            locale: "en-GB", timezoneId: "Europe/Berlin", ...options,
         });
         await context.addInitScript(() => document.addEventListener("securitypolicyviolation",
             (event) => console.error(`CSP: ${event.violatedDirective} ${event.blockedURI}`)));
@@ -106,9 +112,12 @@ export function dashboard({ runs = 80, cases = 12, options = [] } = {}) {
     /** A page, which `body` gets; what goes wrong in it fails the test. `look`: of a context. Where
      *  nothing is special, the tests of a file share one page, for a new one costs as much as what
      *  most of them do: `own` is for what wipe() cannot undo, such as a clock or a script. */
-    it.withPage = async ({ allowFailures = false, own = false, ...look }, body, base = it.url) => {
-        const apart = own || base !== it.url || Object.keys(look).length > 0;
-        const page = apart ? await newPage(look) : it.shared ?? await newPage({});
+    it.withPage = async (options, body, base = it.url) => {
+        const { allowFailures = false, own = false, viewport = VIEWPORT, ...look } = options;
+        const apart = own || Object.keys(look).length > 0;
+        const page = (!apart && it.shared) || await newPage({ viewport, ...look });
+        if (page === it.shared) await page.setViewportSize(viewport);
+        if (!page.url().startsWith(base)) await page.goto("about:blank"); // asks no other server
         const faults = [];
         const watched = {
             console: (message) => {
@@ -125,12 +134,29 @@ export function dashboard({ runs = 80, cases = 12, options = [] } = {}) {
         try {
             await body(page);
             assert.deepEqual(faults, []);
-            if (!apart) it.shared = await wipe(page);
+            if (!apart) it.shared = await wipe(page, it.url);
         } finally {
             for (const [event, see] of Object.entries(watched)) page.off(event, see);
             if (it.shared !== page) await close(page.context());
         }
     };
+
+    /** A test with a page of its own, of which `look` is as above. */
+    it.test = (name, look, body) =>
+        test(name, (t) => it.withPage(look, (page) => body(page, t)));
+
+    /** A page of another server with the database `file`; `body` gets it and its address. */
+    it.withServer = async (file, options, look, body) => {
+        const other = await serve(file, ...options);
+        try {
+            await it.withPage(look, (page) => body(page, other.url), other.url);
+        } finally {
+            await stop(other);
+        }
+    };
+
+    /** What the server, or the one at `url`, answers. */
+    it.ask = async (what, url = it.url) => (await fetch(`${url}api/v1/${what}`)).json();
 
     /** A page of a server with more runs than one answer has points; `body` gets it, its history
      *  and its address. */
@@ -148,8 +174,27 @@ export function dashboard({ runs = 80, cases = 12, options = [] } = {}) {
         await page.goto(`${base}${hash}`);
         await settled(page);
     };
+
+    /** The case that became slower, with its chart. */
+    it.openCase = async (page, more = "") => {
+        await it.open(page, caseAddress(REGRESSED) + more);
+        await drawn(page);
+    };
     return it;
 }
+
+/** Of the page of a case: its chart is there, what was spoken last, and what stands below it. */
+export const drawn = (page) => page.waitForSelector(".plot canvas");
+export const spoken = (page) => page.locator(".chart > [aria-live]").innerText();
+export const note = (page) => page.locator(".chart-note").innerText();
+
+/** What the canvas of the times shows, as bytes. */
+export const picture = (page) =>
+    page.evaluate(() => document.querySelector(".plot canvas").toDataURL());
+
+/** A parameter of the address. */
+export const parameter = (page, name) =>
+    new URLSearchParams(new URL(page.url()).hash.split("?")[1]).get(name);
 
 /** The alert of REGRESSED, which the server finds in its own time. */
 export async function foundAlert(url, device = GPU) {
@@ -178,6 +223,13 @@ export async function postRun(url, token, run) {
     } while (answer.status === 503);
     assert.equal(answer.status, 201, await answer.text());
 }
+
+/** The server's answers to `what` are what `change(json, url)` gives, or makes of them in place. */
+export const alter = (page, what, change, options) => page.route(what, async (route) => {
+    const response = await route.fetch();
+    const json = await response.json();
+    await route.fulfill({ response, json: change(json, route.request().url()) ?? json });
+}, options);
 
 /** Starts gate-server on a free port. */
 export function serve(database, ...options) {
@@ -243,11 +295,9 @@ export async function assertFits(page) {
 }
 
 /** As if the only font were wider than any: what fits then does so whatever fonts are there. */
-export async function widen(page) {
-    await page.evaluate(() => {
-        document.documentElement.style.letterSpacing = "0.15em";
-    });
-}
+export const widen = (page, is = true) => page.evaluate((wide) => {
+    document.documentElement.style.letterSpacing = wide ? "0.15em" : "";
+}, is);
 
 /** All text is readable: WCAG contrast of 4.5 against the nearest background. */
 export async function lowContrast(page) {

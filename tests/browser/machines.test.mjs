@@ -5,95 +5,81 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import {
-    GPU, HOST, REGRESSED, assertFits, caseAddress, dashboard, settled, skip, until,
+    GPU, HOST, PHONE, REGRESSED, alter, assertFits, caseAddress, dashboard, settled, skip, until,
 } from "./harness.mjs";
 
 describe("calibration", { skip }, () => {
     const it = dashboard();
 
-    test("rates, resolution and every case", async () => {
-        await it.withPage({}, async (page) => {
-            await it.open(page, `#/machines?device=${GPU}`);
-            const tiles = await page.locator("main > .tiles").innerText();
-            // One of the twelve resolves 3.1 % only: it is red at +0 % in 2 of 1000 decisions.
-            assert.match(tiles, /False alarms\s+0\.02.%\s+2 of 12,000 decisions/);
-            assert.match(tiles, /Resolve 2.%\s+11 of 12/);
-            assert.match(tiles, /No verdict\s+[\d.]+.%\s+of decisions on unchanged code/);
-            const outcomes = page.locator("[aria-label='Decisions'] tbody tr");
-            assert.equal(await outcomes.count(), 7);
-            assert.match(await outcomes.first().innerText(),
-                /^Unchanged\s+0\.02.%\s+[\d.]+.%\s+[\d.]+.%$/);
-            assert.match(await outcomes.last().innerText(),
-                /^\+5.%\s+> 99\.99.%\s+[\d.< ]+.%\s+0.%$/);
-            const rows = page.locator("[aria-label='Calibration'] tbody tr");
-            assert.equal(await rows.count(), 12);
-            assert.match(await rows.first().innerText(), /3\.10.%\s+no/);
-        });
+    it.test("rates, resolution and every case", {}, async (page) => {
+        await it.open(page, `#/machines?device=${GPU}`);
+        const tiles = await page.locator("main > .tiles").innerText();
+        // One of the twelve resolves 3.1 % only: it is red at +0 % in 2 of 1000 decisions.
+        assert.match(tiles, /False alarms\s+0\.02.%\s+2 of 12,000 decisions/);
+        assert.match(tiles, /Resolve 2.%\s+11 of 12/);
+        assert.match(tiles, /No verdict\s+[\d.]+.%\s+of decisions on unchanged code/);
+        const outcomes = page.locator("[aria-label='Decisions'] tbody tr");
+        assert.equal(await outcomes.count(), 7);
+        assert.match(await outcomes.first().innerText(),
+            /^Unchanged\s+0\.02.%\s+[\d.]+.%\s+[\d.]+.%$/);
+        assert.match(await outcomes.last().innerText(),
+            /^\+5.%\s+> 99\.99.%\s+[\d.< ]+.%\s+0.%$/);
+        const rows = page.locator("[aria-label='Calibration'] tbody tr");
+        assert.equal(await rows.count(), 12);
+        assert.match(await rows.first().innerText(), /3\.10.%\s+no/);
     });
 
-    test("is this runner fit to gate: one sentence, one click away", async () => {
-        await it.withPage({}, async (page) => {
-            await it.open(page, `#/?device=${GPU}`);
-            await page.click("nav a:text-is('Machines')"); // one click
-            await settled(page);
-            await page.waitForSelector("h1:text-is('Machines')");
-            if (!page.url().includes(GPU)) await page.click(".tabs a:text-is('NVIDIA H200')");
-            await until(page, () => /H200|GPU-/.test(
-                document.querySelector(".answer")?.textContent));
-            assert.match(await page.locator(".answer").innerText(),
-                /^Is runner, GPU-5a5a5a5a fit to gate at 2.%\? Not for every case: .* 11 of 12 c/);
-            const history = await page.locator(".machines .tiles").innerText();
-            assert.match(history, /MDE, median[\s\S]*No verdict[\s\S]*Control[\s\S]*40 runs/);
-        });
+    it.test("is this runner fit to gate: one sentence, one click away", {}, async (page) => {
+        await it.open(page, `#/?device=${GPU}`);
+        await page.click("nav a:text-is('Machines')"); // one click
+        await settled(page);
+        await page.waitForSelector("h1:text-is('Machines')");
+        if (!page.url().includes(GPU)) await page.click(".tabs a:text-is('NVIDIA H200')");
+        await until(page, () => /H200|GPU-/.test(
+            document.querySelector(".answer")?.textContent));
+        assert.match(await page.locator(".answer").innerText(),
+            /^Is runner, GPU-5a5a5a5a fit to gate at 2.%\? Not for every case: .* 11 of 12 c/);
+        const history = await page.locator(".machines .tiles").innerText();
+        assert.match(history, /MDE, median[\s\S]*No verdict[\s\S]*Control[\s\S]*40 runs/);
     });
 
-    test("a machine that is off the level of its model is named", async () => {
-        await it.withPage({}, async (page) => {
-            await page.route("**/api/v1/machines?*", async (route) => {
-                const response = await route.fetch();
-                const { machines: [one] } = await response.json();
-                const other = { ...one, machine: "GPU-77", gpu: "GPU-77", off: 0.031,
-                    is_off: true };
-                const fit = { ...one, machine: "GPU-88", gpu: "GPU-88", resolved: 12 };
-                await route.fulfill({ response, json: { machines: [one, other, fit] } });
-            });
-            await it.open(page, `#/machines?device=${GPU}`);
-            const rows = page.locator("[aria-label=Machines] tbody tr");
-            assert.deepEqual((await rows.locator("td:nth-child(2)").allInnerTexts()),
-                ["Not for every case", "No", "Yes"]);
-            await rows.nth(1).locator("a").click();
-            await until(page, () => /GPU-77/.test(document.querySelector(".answer").textContent));
-            assert.match(await page.locator(".answer").innerText(),
-                /No: its control kernel takes 3\.1.% longer than on other machines of its model/);
+    it.test("a machine that is off the level of its model is named", {}, async (page) => {
+        await alter(page, "**/api/v1/machines?*", ({ machines: [one] }) => {
+            const other = { ...one, machine: "GPU-77", gpu: "GPU-77", off: 0.031,
+                is_off: true };
+            const fit = { ...one, machine: "GPU-88", gpu: "GPU-88", resolved: 12 };
+            return { machines: [one, other, fit] };
         });
+        await it.open(page, `#/machines?device=${GPU}`);
+        const rows = page.locator("[aria-label=Machines] tbody tr");
+        assert.deepEqual((await rows.locator("td:nth-child(2)").allInnerTexts()),
+            ["Not for every case", "No", "Yes"]);
+        await rows.nth(1).locator("a").click();
+        await until(page, () => /GPU-77/.test(document.querySelector(".answer").textContent));
+        assert.match(await page.locator(".answer").innerText(),
+            /No: its control kernel takes 3\.1.% longer than on other machines of its model/);
     });
 
-    test("a machine that was slow or noisy is one red line on all that it measured", async () => {
-        await it.withPage({}, async (page) => {
+    it.test("a machine that was slow or noisy is one red line on all that it measured",
+        {}, async (page) => {
             const run = it.uuids.at(-2);
-            const slow = async (route) => {
-                const response = await route.fetch();
-                const { controls } = await response.json();
-                for (const one of controls)
-                    Object.assign(one, { control_ns: 1.044 * one.before[0], undecided: 5 });
-                await route.fulfill({ response, json: { controls } });
-            };
+            const slow = ({ controls }) => controls.forEach((one) =>
+                Object.assign(one, { control_ns: 1.044 * one.before[0], undecided: 5 }));
             const line = page.locator(".machine-fault");
             for (const hash of [`#/run/${run}`, caseAddress(REGRESSED),
                 `#/compare?device=${GPU}`]) {
-                await page.goto("about:blank");
                 await it.open(page, hash);
                 assert.equal(await line.count(), 0, hash);
-                await page.route("**/api/v1/controls?*", slow);
-                await page.goto("about:blank");
-                await it.open(page, hash);
+                await alter(page, "**/api/v1/controls?*", slow);
+                await page.reload();
+                await settled(page);
                 assert.match(await line.first().innerText(), new RegExp("^The machine runner, " +
                     "GPU-5a5a5a5a was not as usual in run [0-9a-f]{8}: its control kernel took " +
                     "4\\.[34].% longer than in its \\d+ runs before; 5 of 12 cases have no " +
                     "verdict\\."), hash);
                 await page.unroute("**/api/v1/controls?*");
             }
-            await page.route("**/api/v1/controls?*", slow);
+            await alter(page, "**/api/v1/controls?*", slow);
             await line.first().locator("a").click(); // and says what to do
             await until(page, () => /fit to gate/.test(
                 document.querySelector(".answer")?.textContent));
@@ -102,46 +88,37 @@ describe("calibration", { skip }, () => {
             assert.match(await page.locator(".next").innerText(),
                 /nvidia-smi[\s\S]*gate calibrate/);
         });
+
+    it.test("a device without one is told how to make one", {}, async (page) => {
+        await it.open(page, `#/machines?device=${HOST}`);
+        await settled(page);
+        assert.match(await page.locator("main").innerText(), /gate calibrate/);
     });
 
-    test("a device without one is told how to make one", async () => {
-        await it.withPage({}, async (page) => {
-            await it.open(page, `#/machines?device=${HOST}`);
-            await settled(page);
-            assert.match(await page.locator("main").innerText(), /gate calibrate/);
-        });
-    });
-
-    test("a term explains itself to a finger", async () => {
-        await it.withPage({ hasTouch: true, viewport: { width: 390, height: 844 } },
-            async (page) => {
-                await it.open(page, `#/machines?device=${GPU}`);
-                await page.locator(".tiles .term", { hasText: "False alarms" }).tap();
-                assert.match(await page.locator("[role=tooltip]").innerText(), /Unchanged code/);
-            });
-    });
-
-    test("a term explains itself on focus", async () => {
-        await it.withPage({}, async (page) => {
+    it.test("a term explains itself to a finger",
+        { ...PHONE, hasTouch: true }, async (page) => {
             await it.open(page, `#/machines?device=${GPU}`);
-            await page.keyboard.press("Tab");
-            await page.locator(".tiles .term", { hasText: "False alarms" }).focus();
+            await page.locator(".tiles .term", { hasText: "False alarms" }).tap();
             assert.match(await page.locator("[role=tooltip]").innerText(), /Unchanged code/);
         });
+
+    it.test("a term explains itself on focus", {}, async (page) => {
+        await it.open(page, `#/machines?device=${GPU}`);
+        await page.keyboard.press("Tab");
+        await page.locator(".tiles .term", { hasText: "False alarms" }).focus();
+        assert.match(await page.locator("[role=tooltip]").innerText(), /Unchanged code/);
     });
 });
 
 describe("calibration of many cases", { skip }, () => {
     const it = dashboard({ runs: 4, cases: 400 });
 
-    test("the table comes in parts", async () => {
-        await it.withPage({ viewport: { width: 390, height: 844 } }, async (page) => {
-            await it.open(page, `#/machines?device=${GPU}`);
-            const rows = page.locator("[aria-label='Calibration'] tbody tr");
-            assert.equal(await rows.count(), 100);
-            await page.locator("button", { hasText: "Show 100 of 300" }).click();
-            assert.equal(await rows.count(), 200);
-            await assertFits(page);
-        });
+    it.test("the table comes in parts", PHONE, async (page) => {
+        await it.open(page, `#/machines?device=${GPU}`);
+        const rows = page.locator("[aria-label='Calibration'] tbody tr");
+        assert.equal(await rows.count(), 100);
+        await page.locator("button", { hasText: "Show 100 of 300" }).click();
+        assert.equal(await rows.count(), 200);
+        await assertFits(page);
     });
 });

@@ -4,14 +4,16 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import { GPU, HOST, assertFits, dashboard, settled, skip, until } from "./harness.mjs";
+import {
+    GPU, HOST, PHONE, alter, assertFits, dashboard, settled, skip, until,
+} from "./harness.mjs";
 
 describe("roofline", { skip }, () => {
     const it = dashboard();
-    it.casesOfGpu = async () => (await fetch(`${it.url}api/v1/cases?device=${GPU}`)).json();
+    const casesOfGpu = () => it.ask(`cases?device=${GPU}`);
 
-    test("every verified kernel has its point, under roofs that follow from the data", async () => {
-        await it.withPage({}, async (page) => {
+    it.test("every verified kernel has its point, under roofs that follow from the data",
+        {}, async (page) => {
             await it.open(page, `#/roofline?device=${GPU}`);
             // One of the twelve is wrong in the newest run, and so has no time.
             assert.equal(await page.locator(".kernel").count(), 11);
@@ -33,15 +35,11 @@ describe("roofline", { skip }, () => {
                 .map(parseFloat);
             assert.deepEqual(shares, [...shares].sort((a, b) => a - b));
         });
-    });
 
     test("it goes without what is reached where a run does not say it", async () => {
         for (const ceilings of [undefined, { message: "memory is short" }, { read_gbps: 4000 }])
             await it.withPage({}, async (page) => {
-                await page.route("**/api/v1/runs/*?case=*", async (route) => {
-                    const answer = await route.fetch();
-                    await route.fulfill({ json: { ...await answer.json(), ceilings } });
-                });
+                await alter(page, "**/api/v1/runs/*?case=*", (run) => ({ ...run, ceilings }));
                 await it.open(page, `#/roofline?device=${GPU}`);
                 assert.equal(await page.locator(".kernel").count(), 11);
                 assert.equal(await page.locator(".reached").count(), 0);
@@ -49,65 +47,57 @@ describe("roofline", { skip }, () => {
             });
     });
 
-    test("a case's share is of the memory or of the arithmetic that is reached", async () => {
-        const ceilings = { read_gbps: 4000, copy_gbps: 3500, fp16_tflops: 800, bf16_tflops: 820,
-            tf32_tflops: 300, fp32_tflops: 60 };
-        const { cases: [template] } = await it.casesOfGpu();
-        const made = [["fp16", 400, 100, 50], ["bf16", 1, 3000, 75], ["fp32", 101, 10, 101],
-            ["tf32", 299, 3999, 100]];
-        await it.withPage({}, async (page) => {
+    it.test("a case's share is of the memory or of the arithmetic that is reached",
+        {}, async (page) => {
+            const ceilings = { read_gbps: 4000, copy_gbps: 3500, fp16_tflops: 800, bf16_tflops: 820,
+                tf32_tflops: 300, fp32_tflops: 60 };
+            const { cases: [template] } = await casesOfGpu();
+            const made = [["fp16", 400, 100, 50], ["bf16", 1, 3000, 75], ["fp32", 101, 10, 101],
+                ["tf32", 299, 3999, 100]];
             await page.route("**/api/v1/cases?**", (route) => route.fulfill({ json: {
                 cases: made.map(([dtype, tflops, gbps], i) => ({ ...template, device: GPU, dtype,
                     tflops, gbps, id: `gemm/${dtype}/m8-n8-k8`, ceiling: 0.1 * (i + 1) })),
                 total: made.length, counts: {}, next: null,
             } }));
-            await page.route("**/api/v1/runs/*?case=*", async (route) => {
-                const answer = await route.fetch();
-                await route.fulfill({ json: { ...await answer.json(), ceilings } });
-            });
+            await alter(page, "**/api/v1/runs/*?case=*", (run) => ({ ...run, ceilings }));
             await it.open(page, `#/roofline?device=${GPU}`);
             const shares = await page.locator("tbody tr td:nth-last-child(2)").allInnerTexts();
             assert.deepEqual(shares.map(parseFloat), made.map((c) => c[3]));
         });
+
+    it.test("it is one tab stop, the arrow keys move, Enter opens the case", {}, async (page) => {
+        await it.open(page, `#/roofline?device=${GPU}`);
+        assert.equal(await page.locator(".kernel[tabindex='0']").count(), 1);
+        await page.locator(".kernel[tabindex='0']").focus();
+        const name = () => page.evaluate(() =>
+            document.activeElement.getAttribute("aria-label"));
+        const first = await name();
+        assert.match(first, /: [\d.]+ TFLOP\/s, .* of the ceiling/);
+        await page.keyboard.press("ArrowRight");
+        assert.notEqual(await name(), first);
+        await page.keyboard.press("Home");
+        assert.equal(await name(), first);
+        await page.keyboard.press("End");
+        const last = await name();
+        await page.keyboard.press("Enter");
+        await until(page, () => location.hash.startsWith("#/case"));
+        assert.ok(decodeURIComponent(page.url()).includes(last.split(":")[0]));
     });
 
-    test("it is one tab stop, the arrow keys move, Enter opens the case", async () => {
-        await it.withPage({}, async (page) => {
-            await it.open(page, `#/roofline?device=${GPU}`);
-            assert.equal(await page.locator(".kernel[tabindex='0']").count(), 1);
-            await page.locator(".kernel[tabindex='0']").focus();
-            const name = () => page.evaluate(() =>
-                document.activeElement.getAttribute("aria-label"));
-            const first = await name();
-            assert.match(first, /: [\d.]+ TFLOP\/s, .* of the ceiling/);
-            await page.keyboard.press("ArrowRight");
-            assert.notEqual(await name(), first);
-            await page.keyboard.press("Home");
-            assert.equal(await name(), first);
-            await page.keyboard.press("End");
-            const last = await name();
-            await page.keyboard.press("Enter");
-            await until(page, () => location.hash.startsWith("#/case"));
-            assert.ok(decodeURIComponent(page.url()).includes(last.split(":")[0]));
-        });
+    it.test("op and type are in the address", {}, async (page) => {
+        await it.open(page, `#/roofline?device=${GPU}&op=gemv`);
+        const some = await page.locator(".kernel").count();
+        assert.ok(some > 0 && some < 11);
+        await page.selectOption("label:has-text('Op') select", "");
+        assert.equal(await page.locator(".kernel").count(), 11);
+        assert.doesNotMatch(page.url(), /op=gemv/);
+        await page.goBack();
+        await until(page, (n) => document.querySelectorAll(".kernel").length === n, some);
+        assert.match(page.url(), /op=gemv/);
     });
 
-    test("op and type are in the address", async () => {
-        await it.withPage({}, async (page) => {
-            await it.open(page, `#/roofline?device=${GPU}&op=gemv`);
-            const some = await page.locator(".kernel").count();
-            assert.ok(some > 0 && some < 11);
-            await page.selectOption("label:has-text('Op') select", "");
-            assert.equal(await page.locator(".kernel").count(), 11);
-            assert.doesNotMatch(page.url(), /op=gemv/);
-            await page.goBack();
-            await until(page, (n) => document.querySelectorAll(".kernel").length === n, some);
-            assert.match(page.url(), /op=gemv/);
-        });
-    });
-
-    test("it is as wide as the page, and keeps the size of its text", async () => {
-        await it.withPage({ viewport: { width: 390, height: 844 } }, async (page) => {
+    it.test("it is as wide as the page, and keeps the size of its text",
+        PHONE, async (page) => {
             await it.open(page, `#/roofline?device=${GPU}`);
             const widths = () => page.evaluate(() => {
                 const svg = document.querySelector(".roofline svg");
@@ -122,7 +112,6 @@ describe("roofline", { skip }, () => {
             assert.ok(fits(await widths()), await widths());
             await assertFits(page);
         });
-    });
 
     /** Cases under three flat roofs and a slope of 4.8 TB/s, close to both. */
     const crowd = (template, n = 90) => Array.from({ length: n }, (_, i) => {
@@ -137,7 +126,7 @@ describe("roofline", { skip }, () => {
     });
 
     test("no label is on another, or on a flat roof", async () => {
-        const { cases: [template] } = await it.casesOfGpu();
+        const { cases: [template] } = await casesOfGpu();
         for (const width of [390, 1280])
             await it.withPage({ viewport: { width, height: 844 } }, async (page) => {
                 await page.route("**/api/v1/cases?**", (route) => route.fulfill({ json: {
@@ -166,33 +155,29 @@ describe("roofline", { skip }, () => {
             });
     });
 
-    test("so many rows of its table as were asked for are in the address", async () => {
-        const { cases: [template] } = await it.casesOfGpu();
-        await it.withPage({}, async (page) => {
-            await page.route("**/api/v1/cases?**", (route) => route.fulfill({ json: {
-                cases: crowd({ ...template, device: GPU, verdict: "pass", rel_err: 1e-4 }, 250),
-                total: 250, counts: {}, next: null,
-            } }));
-            await it.open(page, `#/roofline?device=${GPU}`);
-            assert.equal(await page.locator("tbody tr").count(), 100);
-            await page.click("button:text-is('Show 100 of 150 more rows')");
-            assert.match(page.url(), /[?&]rows=200$/);
-            await page.reload();
-            await settled(page);
-            assert.equal(await page.locator("tbody tr").count(), 200);
-            await page.selectOption("label:has-text('Type') select", "fp16");
-            assert.doesNotMatch(page.url(), /rows=/); // of other rows, the first
-        });
+    it.test("so many rows of its table as were asked for are in the address", {}, async (page) => {
+        const { cases: [template] } = await casesOfGpu();
+        await page.route("**/api/v1/cases?**", (route) => route.fulfill({ json: {
+            cases: crowd({ ...template, device: GPU, verdict: "pass", rel_err: 1e-4 }, 250),
+            total: 250, counts: {}, next: null,
+        } }));
+        await it.open(page, `#/roofline?device=${GPU}`);
+        assert.equal(await page.locator("tbody tr").count(), 100);
+        await page.click("button:text-is('Show 100 of 150 more rows')");
+        assert.match(page.url(), /[?&]rows=200$/);
+        await page.reload();
+        await settled(page);
+        assert.equal(await page.locator("tbody tr").count(), 200);
+        await page.selectOption("label:has-text('Type') select", "fp16");
+        assert.doesNotMatch(page.url(), /rows=/); // of other rows, the first
     });
 
-    test("another device has roofs of its own", async () => {
-        await it.withPage({}, async (page) => {
-            await it.open(page, `#/roofline?device=${GPU}`);
-            await page.click(".tabs a:not([aria-current])");
-            await until(page, (m) => location.hash.endsWith(m), HOST);
-            await settled(page);
-            // Its newest run is a merge request's, with a wrong result; main's has none.
-            assert.equal(await page.locator(".kernel").count(), 12);
-        });
+    it.test("another device has roofs of its own", {}, async (page) => {
+        await it.open(page, `#/roofline?device=${GPU}`);
+        await page.click(".tabs a:not([aria-current])");
+        await until(page, (m) => location.hash.endsWith(m), HOST);
+        await settled(page);
+        // Its newest run is a merge request's, with a wrong result; main's has none.
+        assert.equal(await page.locator(".kernel").count(), 12);
     });
 });

@@ -5,108 +5,91 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import {
-    HOST, REGRESSED, dashboard, foundAlert, lowContrast, serve, settled, skip, stop,
-    until, walker,
+    HOST, REGRESSED, alter, dashboard, foundAlert, lowContrast, settled, skip, until, walker,
 } from "./harness.mjs";
 
 describe("run", { skip }, () => {
     const it = dashboard();
 
-    test("the libraries are open where the address says so", async () => {
-        await it.withPage({}, async (page) => {
-            const table = page.locator(".box[aria-label=Libraries]");
-            await it.open(page, `#/run/${it.uuids.at(-2)}`);
-            await page.click("summary:has-text('librar')");
-            await until(page, () => location.hash.endsWith("?libraries=open"));
-            await page.reload();
-            await settled(page);
-            assert.ok(await table.isVisible());
-            await page.click("summary:has-text('librar')");
-            await until(page, () => !location.hash.includes("libraries"));
-        });
+    it.test("the libraries are open where the address says so", {}, async (page) => {
+        const table = page.locator(".box[aria-label=Libraries]");
+        await it.open(page, `#/run/${it.uuids.at(-2)}`);
+        await page.click("summary:has-text('librar')");
+        await until(page, () => location.hash.endsWith("?libraries=open"));
+        await page.reload();
+        await settled(page);
+        assert.ok(await table.isVisible());
+        await page.click("summary:has-text('librar')");
+        await until(page, () => !location.hash.includes("libraries"));
     });
 
     test("commits lead to the forge where the server knows one", async () => {
         const { file, uuids } = it.seed("forge.db", 2);
-        const server = await serve(file, "--commit-url", "https://forge.example/c/%s?view=diff");
-        try {
-            await it.withPage({}, async (page) => {
-                const run = await (await fetch(`${server.url}api/v1/runs/${uuids[0]}`)).json();
-                await it.open(page, `#/run/${uuids[0]}`, server.url);
-                const link = page.locator("dl.facts a", { hasText: run.git.commit.slice(0, 9) });
-                assert.equal(await link.getAttribute("href"),
-                    `https://forge.example/c/${run.git.commit}?view=diff`);
-            }, server.url);
-        } finally {
-            await stop(server);
-        }
+        const forge = ["--commit-url", "https://forge.example/c/%s?view=diff"];
+        await it.withServer(file, forge, {}, async (page, url) => {
+            const run = await it.ask(`runs/${uuids[0]}`, url);
+            await it.open(page, `#/run/${uuids[0]}`, url);
+            const link = page.locator("dl.facts a", { hasText: run.git.commit.slice(0, 9) });
+            assert.equal(await link.getAttribute("href"),
+                `https://forge.example/c/${run.git.commit}?view=diff`);
+        });
         await it.withPage({}, async (page) => {
             await it.open(page, "#/runs");
             assert.equal(await page.locator("td:nth-child(5) a").count(), 0);
         });
     });
 
-    test("a second comparison is told as a warning", async () => {
+    it.test("a second comparison is told as a warning", {}, async (page) => {
         const id = "gemv/fp16/m8192-k8192";
         const ratio = { value: 1.05, lo: 1.04, hi: 1.06 };
-        await it.withPage({}, async (page) => {
-            await page.route(/\/api\/v1\/runs\/[0-9a-f-]{36}\?/, async (route) => {
-                const answer = await (await route.fetch()).json();
-                const run = answer.run ?? answer;
-                Object.assign(run.policy, { against: "c".repeat(40), warn_against: "baseline" });
-                if (answer.run)
-                    answer.cases.warning = answer.cases.id.map((name) =>
-                        (name === id ? "regression" : "pass"));
-                else
-                    answer.cases[0].warning = { verdict: "regression", reason: "by 5 %", ratio };
-                await route.fulfill({ json: answer });
-            });
-            await it.open(page, `#/run/${it.uuids[4]}?case=${encodeURIComponent(id)}`);
-            const warned = page.locator("tr.item", { hasText: "against baseline" });
-            assert.equal(await warned.count(), 1);
-            assert.match(await warned.innerText(), new RegExp(`${id}[\\s\\S]*regression`));
-            assert.match((await page.locator(".detail:visible .inner").innerText())
-                .replace(/\s+/g, " "),
-            /Against baseline, as a warning: regression \+5\.00 %, \+4\.00 to \+6\.00: by 5 %/);
-            assert.match(await page.locator("dl.facts").innerText(),
-                /Against\s+c{9}\s[\s\S]*as a warning against baseline/);
+        await alter(page, /\/api\/v1\/runs\/[0-9a-f-]{36}\?/, (answer) => {
+            const run = answer.run ?? answer;
+            Object.assign(run.policy, { against: "c".repeat(40), warn_against: "baseline" });
+            if (answer.run)
+                answer.cases.warning = answer.cases.id.map((name) =>
+                    (name === id ? "regression" : "pass"));
+            else
+                answer.cases[0].warning = { verdict: "regression", reason: "by 5 %", ratio };
         });
+        await it.open(page, `#/run/${it.uuids[4]}?case=${encodeURIComponent(id)}`);
+        const warned = page.locator("tr.item", { hasText: "against baseline" });
+        assert.equal(await warned.count(), 1);
+        assert.match(await warned.innerText(), new RegExp(`${id}[\\s\\S]*regression`));
+        assert.match((await page.locator(".detail:visible .inner").innerText())
+            .replace(/\s+/g, " "),
+        /Against baseline, as a warning: regression \+5\.00 %, \+4\.00 to \+6\.00: by 5 %/);
+        assert.match(await page.locator("dl.facts").innerText(),
+            /Against\s+c{9}\s[\s\S]*as a warning against baseline/);
     });
 
-    test("a regression shows what differs in its kernels", async () => {
+    it.test("a regression shows what differs in its kernels", {}, async (page) => {
         const kernel = (name, code, figures) => ({ name, code_sha256: code.repeat(64),
             grid: "132 x 1 x 1", block: "128 x 1 x 1", shared_bytes: 0, registers: 96,
             ...figures });
-        await it.withPage({}, async (page) => {
-            await page.route(/\/api\/v1\/runs\/[0-9a-f-]{36}\?/, async (route) => {
-                const answer = await (await route.fetch()).json();
-                for (const item of answer.run ? [] : answer.cases) {
-                    item.verdict = "regression";
-                    for (const { role, timing } of item.arms.filter((arm) => arm.timing))
-                        timing.kernels = role === "candidate"
-                            ? [kernel("same", "a"), kernel("spills", "b", { registers: 128 }),
-                                kernel("new", "c")]
-                            : [kernel("same", "a"), kernel("spills", "d"), kernel("old", "e")];
-                }
-                await route.fulfill({ json: answer });
-            });
-            await it.open(page,
-                `#/run/${it.uuids[4]}?case=${encodeURIComponent("gemv/fp16/m8192-k8192")}`);
-            const table = page.locator(".detail:visible .box[aria-label^='Kernels of'] tbody");
-            assert.deepEqual((await table.locator("tr").allInnerTexts()).map((row) =>
-                row.replace(/\s+/g, " ").trim()), [
-                "spills Registers 96 128", "new the baseline does not launch it",
-                "old the baseline's, not launched any more"]);
+        await alter(page, /\/api\/v1\/runs\/[0-9a-f-]{36}\?/, (answer) => {
+            for (const item of answer.run ? [] : answer.cases) {
+                item.verdict = "regression";
+                for (const { role, timing } of item.arms.filter((arm) => arm.timing))
+                    timing.kernels = role === "candidate"
+                        ? [kernel("same", "a"), kernel("spills", "b", { registers: 128 }),
+                            kernel("new", "c")]
+                        : [kernel("same", "a"), kernel("spills", "d"), kernel("old", "e")];
+            }
         });
+        await it.open(page,
+            `#/run/${it.uuids[4]}?case=${encodeURIComponent("gemv/fp16/m8192-k8192")}`);
+        const table = page.locator(".detail:visible .box[aria-label^='Kernels of'] tbody");
+        assert.deepEqual((await table.locator("tr").allInnerTexts()).map((row) =>
+            row.replace(/\s+/g, " ").trim()), [
+            "spills Registers 96 128", "new the baseline does not launch it",
+            "old the baseline's, not launched any more"]);
     });
 
     /** Opens a regression of which the document says this, too. */
     const lookAt = (said, see) => it.withPage({}, async (page) => {
-        await page.route(/\/api\/v1\/runs\/[0-9a-f-]{36}\?/, async (route) => {
-            const answer = await (await route.fetch()).json();
+        await alter(page, /\/api\/v1\/runs\/[0-9a-f-]{36}\?/, (answer) => {
             for (const item of answer.run ? [] : answer.cases)
                 Object.assign(item, { verdict: "regression", ...said });
-            await route.fulfill({ json: answer });
         });
         await it.open(page,
             `#/run/${it.uuids[4]}?case=${encodeURIComponent("gemv/fp16/m8192-k8192")}`);
@@ -175,10 +158,10 @@ describe("run", { skip }, () => {
     });
 
     // Story: my merge request is red. Its run's address stands in the comment and in the job's log.
-    test("a red merge request: whose fault, the evidence, what to do next: 4 clicks", async () => {
-        const alert = await foundAlert(it.url, HOST);
-        const wrong = "attention_fwd/bf16/b4-h32-s2048-d128";
-        await it.withPage({ permissions: ["clipboard-write"] }, async (page) => {
+    it.test("a red merge request: whose fault, the evidence, what to do next: 4 clicks",
+        { permissions: ["clipboard-write"] }, async (page) => {
+            const alert = await foundAlert(it.url, HOST);
+            const wrong = "attention_fwd/bf16/b4-h32-s2048-d128";
             const walk = walker(page);
             const own = page.locator(".fault.own");
             const earlier = page.locator(".fault.earlier");
@@ -213,79 +196,62 @@ describe("run", { skip }, () => {
             assert.match(await page.locator(".compare-side").last().innerText(), /tune-tiles at/);
             assert.equal(walk.clicks, 4);
         });
-    });
 
-    test("a case that is slower than on main is the change's own", async () => {
+    it.test("a case that is slower than on main is the change's own", {}, async (page) => {
         const id = await foundAlert(it.url, HOST);
-        await it.withPage({}, async (page) => {
-            await page.route("**/api/v1/alerts?*limit=1000*", async (route) => {
-                const response = await route.fetch();
-                const answer = await response.json();
-                for (const alert of answer.alerts) if (alert.id === id) alert.change = 0.02;
-                await route.fulfill({ response, json: answer });
-            });
-            // Main was as slow where the branch began, whatever the alert says.
-            await it.open(page, `#/run/${it.uuids.at(-1)}`);
-            const same = page.locator(".fault.same");
-            assert.match(await same.locator("h2").innerText(), new RegExp("^Already on main: " +
-                "1 case \\(\\+[56]\\.\\d\\d.% there, this change adds [+−]?[01]\\.\\d\\d.%\\)$"));
-            assert.deepEqual(await same.locator("tr.item .case").allInnerTexts(), [REGRESSED]);
-            await page.route("**/api/v1/compare?*", async (route) => {
-                const response = await route.fetch();
-                const json = await response.json();
-                for (const one of json.cases) one.judged = "slower";
-                await route.fulfill({ response, json });
-            });
-            await page.reload();
-            await settled(page);
-            assert.equal(await page.locator(".fault.earlier").count(), 0);
-            const own = page.locator(".fault.own");
-            assert.match(await own.locator("h2").innerText(), /2 cases, 1 wrong, \+6/);
-            assert.match(await own.locator(".next code").last().innerText(), new RegExp(
-                `^curl -sf ${it.url}api/v1/runs/[0-9a-f-]{36} \\| gate import -\\n` +
-                `gate baseline accept ${REGRESSED} --device-model ${HOST} --run ` +
-                `${it.uuids.at(-1).slice(0, 8)} --reason WHY$`));
+        await alter(page, "**/api/v1/alerts?*limit=1000*", (answer) => {
+            for (const alert of answer.alerts) if (alert.id === id) alert.change = 0.02;
         });
+        // Main was as slow where the branch began, whatever the alert says.
+        await it.open(page, `#/run/${it.uuids.at(-1)}`);
+        const same = page.locator(".fault.same");
+        assert.match(await same.locator("h2").innerText(), new RegExp("^Already on main: " +
+            "1 case \\(\\+[56]\\.\\d\\d.% there, this change adds [+−]?[01]\\.\\d\\d.%\\)$"));
+        assert.deepEqual(await same.locator("tr.item .case").allInnerTexts(), [REGRESSED]);
+        await alter(page, "**/api/v1/compare?*", (json) => {
+            for (const one of json.cases) one.judged = "slower";
+        });
+        await page.reload();
+        await settled(page);
+        assert.equal(await page.locator(".fault.earlier").count(), 0);
+        const own = page.locator(".fault.own");
+        assert.match(await own.locator("h2").innerText(), /2 cases, 1 wrong, \+6/);
+        assert.match(await own.locator(".next code").last().innerText(), new RegExp(
+            `^curl -sf ${it.url}api/v1/runs/[0-9a-f-]{36} \\| gate import -\\n` +
+            `gate baseline accept ${REGRESSED} --device-model ${HOST} --run ` +
+            `${it.uuids.at(-1).slice(0, 8)} --reason WHY$`));
     });
 
-    test("the merge base acquits or not, whatever alert main had since", async () => {
-        await it.withPage({}, async (page) => {
-            const answer = { by_time: false, judged: "slower" };
-            await page.route("**/api/v1/compare?*", async (route) => {
-                const response = await route.fetch();
-                const json = await response.json();
-                for (const one of json.cases) one.judged = answer.judged;
-                await route.fulfill({ response, json: { ...json, by_time: answer.by_time } });
-            });
-            const own = page.locator(".fault.own h2");
-            await it.open(page, `#/run/${it.uuids.at(-1)}`);
-            assert.match(await own.innerText(), /2 cases, 1 wrong/); // though the alert is as large
-            assert.equal(await page.locator(".fault.earlier").count(), 0);
-            answer.judged = "same";
-            await page.reload();
-            await settled(page);
-            assert.match(await own.innerText(), /1 wrong case/);
-            assert.equal(await page.locator(".fault.earlier .item").count(), 1);
-            Object.assign(answer, { by_time: true, judged: "slower" }); // where it began is guessed
-            await page.reload();
-            await settled(page);
-            assert.match(await page.locator(".fault.earlier h2").innerText(), /Already red on ma/);
+    it.test("the merge base acquits or not, whatever alert main had since", {}, async (page) => {
+        const answer = { by_time: false, judged: "slower" };
+        await alter(page, "**/api/v1/compare?*", (json) => {
+            for (const one of json.cases) one.judged = answer.judged;
+            return { ...json, by_time: answer.by_time };
         });
+        const own = page.locator(".fault.own h2");
+        await it.open(page, `#/run/${it.uuids.at(-1)}`);
+        assert.match(await own.innerText(), /2 cases, 1 wrong/); // though the alert is as large
+        assert.equal(await page.locator(".fault.earlier").count(), 0);
+        answer.judged = "same";
+        await page.reload();
+        await settled(page);
+        assert.match(await own.innerText(), /1 wrong case/);
+        assert.equal(await page.locator(".fault.earlier .item").count(), 1);
+        Object.assign(answer, { by_time: true, judged: "slower" }); // where it began is guessed
+        await page.reload();
+        await settled(page);
+        assert.match(await page.locator(".fault.earlier h2").innerText(), /Already red on ma/);
     });
 
-    test("red cases without a common name have a command each, many are the suite's", async () => {
-        await it.withPage({}, async (page) => {
+    it.test("red cases without a common name have a command each, many are the suite's",
+        {}, async (page) => {
             const own = page.locator(".fault.own .next code").first();
             const redden = async (isRed) => {
                 let red = [];
                 const asked = `**/api/v1/runs/${it.uuids.at(-1)}?format=brief`;
-                await page.route(asked, async (route) => {
-                    const response = await route.fetch();
-                    const json = await response.json();
-                    const { id, verdict } = json.cases;
+                await alter(page, asked, ({ cases: { id, verdict } }) => {
                     verdict.forEach((_, i) => { verdict[i] = isRed(id[i]) ? "wrong" : "pass"; });
                     red = id.filter(isRed);
-                    await route.fulfill({ response, json });
                 });
                 await it.open(page, "#/runs");
                 await it.open(page, `#/run/${it.uuids.at(-1)}`);
@@ -301,40 +267,35 @@ describe("run", { skip }, () => {
             assert.match(command, /^gate run (?!.*--filter)/);
             assert.deepEqual(rest, []);
         });
+
+    it.test("runs come in pages", {}, async (page) => {
+        await it.open(page, "#/runs");
+        assert.equal(await page.locator("tbody tr").count(), 50);
+        await page.click("a:text-is('Older')");
+        await until(page, () => document.querySelectorAll("tbody tr").length === 30);
+        assert.equal(await page.locator("a:text-is('Older')").count(), 0);
+        await page.goBack();
+        await until(page, () => document.querySelectorAll("tbody tr").length === 50);
     });
 
-    test("runs come in pages", async () => {
-        await it.withPage({}, async (page) => {
-            await it.open(page, "#/runs");
-            assert.equal(await page.locator("tbody tr").count(), 50);
-            await page.click("a:text-is('Older')");
-            await until(page, () => document.querySelectorAll("tbody tr").length === 30);
-            assert.equal(await page.locator("a:text-is('Older')").count(), 0);
-            await page.goBack();
-            await until(page, () => document.querySelectorAll("tbody tr").length === 50);
-        });
+    it.test("runs are found by a commit as the page writes it", {}, async (page) => {
+        await it.open(page, "#/runs");
+        const commit = (await page.locator("tbody .mono").first().innerText()).slice(0, 9);
+        const field = page.locator("input[name=commit]");
+        await field.fill(commit.slice(0, 6)); // too few, which the field says itself
+        await field.press("Enter");
+        assert.equal(await field.evaluate((e) => e.matches(":invalid")), true);
+        assert.equal(await page.locator("tbody tr").count(), 50);
+        await field.fill(commit);
+        await field.press("Enter");
+        await until(page, (c) => location.hash === `#/runs?commit=${c}`, commit);
+        await settled(page);
+        const found = await page.locator("tbody tr td:nth-child(6)").allInnerTexts();
+        assert.ok(found.length > 0 && found.every((text) => text.startsWith(commit)));
     });
 
-    test("runs are found by a commit as the page writes it", async () => {
-        await it.withPage({}, async (page) => {
-            await it.open(page, "#/runs");
-            const commit = (await page.locator("tbody .mono").first().innerText()).slice(0, 9);
-            const field = page.locator("input[name=commit]");
-            await field.fill(commit.slice(0, 6)); // too few, which the field says itself
-            await field.press("Enter");
-            assert.equal(await field.evaluate((e) => e.matches(":invalid")), true);
-            assert.equal(await page.locator("tbody tr").count(), 50);
-            await field.fill(commit);
-            await field.press("Enter");
-            await until(page, (c) => location.hash === `#/runs?commit=${c}`, commit);
-            await settled(page);
-            const found = await page.locator("tbody tr td:nth-child(6)").allInnerTexts();
-            assert.ok(found.length > 0 && found.every((text) => text.startsWith(commit)));
-        });
-    });
-
-    test("a run shows every case, and every arm of a case with its verification", async () => {
-        await it.withPage({}, async (page) => {
+    it.test("a run shows every case, and every arm of a case with its verification",
+        {}, async (page) => {
             await it.open(page, `#/run/${it.uuids.at(-2)}`);
             assert.equal(await page.locator("tr.item").count(), 12);
             assert.equal(await page.locator("tr.detail:not([hidden])").count(), 0);
@@ -363,227 +324,196 @@ describe("run", { skip }, () => {
             await page.click("summary:has-text('5 libraries')");
             assert.deepEqual(await lowContrast(page), []);
         });
+
+    it.test("it is compared with its parent by one click", {}, async (page) => {
+        await it.open(page, `#/run/${it.uuids.at(-2)}`);
+        await page.click("a:text-is('Compare with its parent')");
+        await settled(page);
+        await page.waitForSelector(".compare-side");
+        assert.match(page.url(), new RegExp(`a=parent&b=${it.uuids.at(-2)}`));
     });
 
-    test("it is compared with its parent by one click", async () => {
-        await it.withPage({}, async (page) => {
-            await it.open(page, `#/run/${it.uuids.at(-2)}`);
-            await page.click("a:text-is('Compare with its parent')");
-            await settled(page);
-            await page.waitForSelector(".compare-side");
-            assert.match(page.url(), new RegExp(`a=parent&b=${it.uuids.at(-2)}`));
-        });
+    it.test("what is open is in the address, and the keyboard opens it", {}, async (page) => {
+        await it.open(page, `#/run/${it.uuids.at(-2)}`);
+        await page.locator(".opener", { hasText: REGRESSED }).focus();
+        await page.keyboard.press("Enter");
+        await until(page, (hash) => location.hash === hash,
+            `#/run/${it.uuids.at(-2)}?case=${encodeURIComponent(REGRESSED)}`);
+        await page.reload();
+        await settled(page);
+        const opener = page.locator(".opener", { hasText: REGRESSED });
+        assert.equal(await opener.getAttribute("aria-expanded"), "true");
+        assert.equal(await page.locator("tr.detail:not([hidden])").count(), 1);
+        await opener.focus();
+        await page.keyboard.press("Space");
+        await until(page, (hash) => location.hash === hash, `#/run/${it.uuids.at(-2)}`);
     });
 
-    test("what is open is in the address, and the keyboard opens it", async () => {
-        await it.withPage({}, async (page) => {
-            await it.open(page, `#/run/${it.uuids.at(-2)}`);
-            await page.locator(".opener", { hasText: REGRESSED }).focus();
-            await page.keyboard.press("Enter");
-            await until(page, (hash) => location.hash === hash,
-                `#/run/${it.uuids.at(-2)}?case=${encodeURIComponent(REGRESSED)}`);
-            await page.reload();
-            await settled(page);
-            const opener = page.locator(".opener", { hasText: REGRESSED });
-            assert.equal(await opener.getAttribute("aria-expanded"), "true");
-            assert.equal(await page.locator("tr.detail:not([hidden])").count(), 1);
-            await opener.focus();
-            await page.keyboard.press("Space");
-            await until(page, (hash) => location.hash === hash, `#/run/${it.uuids.at(-2)}`);
+    it.test("a case of a run shows the processes that its verdict rests on", {}, async (page) => {
+        await it.open(page, `#/run/${it.uuids.at(-2)}`);
+        // 12 cases, one of them wrong and so without a picture
+        assert.equal(await page.locator("tr.item svg.evidence").count(), 11);
+        const regressed = page.locator(`tbody[id="case-${REGRESSED}"]`);
+        await regressed.locator(".opener").click();
+        await settled(page);
+        const chart = regressed.locator(".panel svg.evidence");
+        assert.equal(await chart.locator(".process circle").count(), 5);
+        assert.equal(await chart.locator(".process.confirmation path").count(), 5);
+        assert.equal(await chart.locator(".process.swapped").count(), 5);
+        assert.equal(await chart.locator(".cycles").count(), 10);
+        assert.match(await chart.getAttribute("aria-label"),
+            /first: \+\d.\d\d.%, [\s\S]*; confirmation: \+\d/);
+        // In order from left to right; all above the threshold, the interval around them.
+        const at = await chart.evaluate((e) => {
+            const box = (m) => m.getBoundingClientRect();
+            const y = (m) => box(m).y + box(m).height / 2;
+            const marks = [...e.querySelectorAll(".process")];
+            return {
+                x: marks.map((m) => box(m).x), y: marks.map(y),
+                limit: y(e.querySelector("line.limit")), zero: y(e.querySelector("line.zero")),
+                range: y(e.querySelector(".range")),
+            };
         });
+        assert.deepEqual(at.x, [...at.x].sort((a, b) => a - b));
+        assert.ok(at.range < at.limit && at.limit < at.zero, JSON.stringify(at));
+        for (const y of at.y) assert.ok(y < at.limit, JSON.stringify(at));
+        await regressed.locator("summary", { hasText: "processes" }).click();
+        assert.equal(await regressed.locator("details[open] tbody tr").count(), 10);
+
+        const open20 = page.locator("tbody:has(tr.item .verdict.no-verdict)");
+        await open20.locator(".opener").click();
+        await settled(page);
+        assert.equal(await open20.locator(".panel svg.evidence circle").count(), 20);
+        assert.match(await open20.innerText(), /MDE 3.10.%, over the threshold of 2.00.%/);
     });
 
-    test("a case of a run shows the processes that its verdict rests on", async () => {
-        await it.withPage({}, async (page) => {
-            await it.open(page, `#/run/${it.uuids.at(-2)}`);
-            // 12 cases, one of them wrong and so without a picture
-            assert.equal(await page.locator("tr.item svg.evidence").count(), 11);
-            const regressed = page.locator(`tbody[id="case-${REGRESSED}"]`);
-            await regressed.locator(".opener").click();
-            await settled(page);
-            const chart = regressed.locator(".panel svg.evidence");
-            assert.equal(await chart.locator(".process circle").count(), 5);
-            assert.equal(await chart.locator(".process.confirmation path").count(), 5);
-            assert.equal(await chart.locator(".process.swapped").count(), 5);
-            assert.equal(await chart.locator(".cycles").count(), 10);
-            assert.match(await chart.getAttribute("aria-label"),
-                /first: \+\d.\d\d.%, [\s\S]*; confirmation: \+\d/);
-            // In order from left to right; all above the threshold, the interval around them.
-            const at = await chart.evaluate((e) => {
-                const box = (m) => m.getBoundingClientRect();
-                const y = (m) => box(m).y + box(m).height / 2;
-                const marks = [...e.querySelectorAll(".process")];
-                return {
-                    x: marks.map((m) => box(m).x), y: marks.map(y),
-                    limit: y(e.querySelector("line.limit")), zero: y(e.querySelector("line.zero")),
-                    range: y(e.querySelector(".range")),
-                };
-            });
-            assert.deepEqual(at.x, [...at.x].sort((a, b) => a - b));
-            assert.ok(at.range < at.limit && at.limit < at.zero, JSON.stringify(at));
-            for (const y of at.y) assert.ok(y < at.limit, JSON.stringify(at));
-            await regressed.locator("summary", { hasText: "processes" }).click();
-            assert.equal(await regressed.locator("details[open] tbody tr").count(), 10);
-
-            const open20 = page.locator("tbody:has(tr.item .verdict.no-verdict)");
-            await open20.locator(".opener").click();
-            await settled(page);
-            assert.equal(await open20.locator(".panel svg.evidence circle").count(), 20);
-            assert.match(await open20.innerText(), /MDE 3.10.%, over the threshold of 2.00.%/);
-        });
+    it.test("raw samples of both sides are drawn, and their quantiles told", {}, async (page) => {
+        await it.open(page,
+            `#/run/${it.uuids.at(-2)}?case=${encodeURIComponent(REGRESSED)}`);
+        const ecdf = page.locator("svg.ecdf");
+        assert.match(await ecdf.getAttribute("aria-label"),
+            /ours, median 19.\d\d.µs; baseline, median 18.\d\d.µs/);
+        assert.equal(await ecdf.locator(".series path").count(), 2);
+        await page.click("summary:has-text('samples')");
+        const row = page.locator("details[open] tbody tr").first();
+        assert.match(await row.innerText(), /ours\s+40\s+19/);
     });
 
-    test("raw samples of both sides are drawn, and their quantiles told", async () => {
-        await it.withPage({}, async (page) => {
-            await it.open(page,
-                `#/run/${it.uuids.at(-2)}?case=${encodeURIComponent(REGRESSED)}`);
-            const ecdf = page.locator("svg.ecdf");
-            assert.match(await ecdf.getAttribute("aria-label"),
-                /ours, median 19.\d\d.µs; baseline, median 18.\d\d.µs/);
-            assert.equal(await ecdf.locator(".series path").count(), 2);
-            await page.click("summary:has-text('samples')");
-            const row = page.locator("details[open] tbody tr").first();
-            assert.match(await row.innerText(), /ours\s+40\s+19/);
-        });
+    it.test("a run says how to repeat it, and its numbers can be taken away", {}, async (page) => {
+        await it.open(page,
+            `#/run/${it.uuids.at(-2)}?case=${encodeURIComponent(REGRESSED)}`);
+        const one = await page.locator(".detail .command code").innerText();
+        const all = await page.locator("h2:text-is('Repeat this run') ~ .command code")
+            .innerText();
+        assert.match(all, /^git checkout [0-9a-f]{40}\n# build .*\ngate run --su/);
+        assert.match(all, / --device cuda:0 --seed [0-9a-f]{16}$/);
+        assert.equal(one, `${all} --filter ${REGRESSED}`);
+        const [saved] = await Promise.all([page.waitForEvent("download"),
+            page.click(".actions a:text-is('JSON')")]);
+        assert.equal(saved.suggestedFilename(), `run-${it.uuids.at(-2).slice(0, 8)}.json`);
     });
 
-    test("a run says how to repeat it, and its numbers can be taken away", async () => {
-        await it.withPage({}, async (page) => {
-            await it.open(page,
-                `#/run/${it.uuids.at(-2)}?case=${encodeURIComponent(REGRESSED)}`);
-            const one = await page.locator(".detail .command code").innerText();
-            const all = await page.locator("h2:text-is('Repeat this run') ~ .command code")
-                .innerText();
-            assert.match(all, /^git checkout [0-9a-f]{40}\n# build .*\ngate run --su/);
-            assert.match(all, / --device cuda:0 --seed [0-9a-f]{16}$/);
-            assert.equal(one, `${all} --filter ${REGRESSED}`);
-            const [saved] = await Promise.all([page.waitForEvent("download"),
-                page.click(".actions a:text-is('JSON')")]);
-            assert.equal(saved.suggestedFilename(), `run-${it.uuids.at(-2).slice(0, 8)}.json`);
-        });
-    });
-
-    test("a case says what its verification covered and what launch() takes on the host",
-        async () => {
-            await it.withPage({}, async (page) => {
-                await page.route(/\/api\/v1\/runs\/[0-9a-f-]{36}\?/, async (route) => {
-                    const answer = await (await route.fetch()).json();
-                    if (!answer.run) {
-                        const [item] = answer.cases;
-                        const arm = item.arms.find((one) => one.role === "candidate");
-                        item.ratio_calls = { value: 1.5, lo: 1.4, hi: 1.6 };
-                        arm.timing.call_ns = 4500;
-                        Object.assign(arm.verify, { values: 21, shapes: 32, pairs: 163,
-                            pairs_of: 171, layouts: 9, launches: 1280, skipped: 1 });
-                    }
-                    await route.fulfill({ json: answer });
-                });
-                await it.open(page,
-                    `#/run/${it.uuids.at(-2)}?case=${encodeURIComponent(REGRESSED)}`);
-                const text = (await page.locator(".detail:visible .inner").innerText())
-                    .replace(/\s+/g, " ");
-                assert.match(text, new RegExp("Verification covered 21 kinds of inputs, 32 other " +
-                    "shapes, 163 of 171 pairs of their classes, 9 layouts, 1.?280 launches, " +
-                    "1 check could not be made."));
-                assert.match(text, /launch\(\) takes 4\.500 .s on the host, \+50\.00.%, \+40/);
-            });
-        });
-
-    test("a run without what is optional shows what it has", async () => {
-        await it.withPage({}, async (page) => {
-            await page.route("**/api/v1/runs/*", async (route) => {
-                const response = await route.fetch();
-                const answer = await response.json();
-                const run = answer.run ?? answer;
-                for (const key of ["epoch", "control_drift", "n_processes", "calibration"])
-                    delete run[key];
-                delete run.policy.against;
-                if (answer.run) {
-                    const none = answer.cases.id.map(() => null);
-                    const { id, verdict } = answer.cases;
-                    for (const key of Object.keys(answer.cases)) answer.cases[key] = none;
-                    Object.assign(answer.cases, { id, verdict, processes: none.map(() => []) });
+    it.test("a case says what its verification covered and what launch() takes on the host",
+        {}, async (page) => {
+            await alter(page, /\/api\/v1\/runs\/[0-9a-f-]{36}\?/, (answer) => {
+                if (!answer.run) {
+                    const [item] = answer.cases;
+                    const arm = item.arms.find((one) => one.role === "candidate");
+                    item.ratio_calls = { value: 1.5, lo: 1.4, hi: 1.6 };
+                    arm.timing.call_ns = 4500;
+                    Object.assign(arm.verify, { values: 21, shapes: 32, pairs: 163,
+                        pairs_of: 171, layouts: 9, launches: 1280, skipped: 1 });
                 }
-                for (const item of run.cases) {
-                    for (const key of ["mode", "mde", "ratio_p90", "same_library", "processes"])
-                        delete item[key];
-                    for (const arm of item.arms) delete arm.timing?.samples_ns;
-                }
-                await route.fulfill({ response, json: answer });
             });
             await it.open(page,
                 `#/run/${it.uuids.at(-2)}?case=${encodeURIComponent(REGRESSED)}`);
-            assert.equal(await page.locator("tr.item").count(), 12);
-            assert.equal(await page.locator("tr.candidate").count(), 1);
-            assert.equal(await page.locator(".evidence, .ecdf").count(), 0);
+            const text = (await page.locator(".detail:visible .inner").innerText())
+                .replace(/\s+/g, " ");
+            assert.match(text, new RegExp("Verification covered 21 kinds of inputs, 32 other " +
+                "shapes, 163 of 171 pairs of their classes, 9 layouts, 1.?280 launches, " +
+                "1 check could not be made."));
+            assert.match(text, /launch\(\) takes 4\.500 .s on the host, \+50\.00.%, \+40/);
         });
+
+    it.test("a run without what is optional shows what it has", {}, async (page) => {
+        await alter(page, "**/api/v1/runs/*", (answer) => {
+            const run = answer.run ?? answer;
+            for (const key of ["epoch", "control_drift", "n_processes", "calibration"])
+                delete run[key];
+            delete run.policy.against;
+            if (answer.run) {
+                const none = answer.cases.id.map(() => null);
+                const { id, verdict } = answer.cases;
+                for (const key of Object.keys(answer.cases)) answer.cases[key] = none;
+                Object.assign(answer.cases, { id, verdict, processes: none.map(() => []) });
+            }
+            for (const item of run.cases) {
+                for (const key of ["mode", "mde", "ratio_p90", "same_library", "processes"])
+                    delete item[key];
+                for (const arm of item.arms) delete arm.timing?.samples_ns;
+            }
+        });
+        await it.open(page,
+            `#/run/${it.uuids.at(-2)}?case=${encodeURIComponent(REGRESSED)}`);
+        assert.equal(await page.locator("tr.item").count(), 12);
+        assert.equal(await page.locator("tr.candidate").count(), 1);
+        assert.equal(await page.locator(".evidence, .ecdf").count(), 0);
     });
 
-    test("a case that was compared with a number has evidence too", async () => {
-        await it.withPage({}, async (page) => {
-            await it.open(page, `#/run/${it.uuids.at(-1)}`); // the host
-            assert.equal(await page.locator("svg.evidence").count(), 11);
-            await page.locator(".opener").nth(1).click();
-            await settled(page);
-            assert.equal(await page.locator("tr.reference").count(), 0);
-            assert.equal(await page.locator(".panel .cycles").count(), 0);
-            assert.match(await page.locator("tr.detail:not([hidden])").innerText(),
-                /stored time, not in pairs/);
-        });
+    it.test("a case that was compared with a number has evidence too", {}, async (page) => {
+        await it.open(page, `#/run/${it.uuids.at(-1)}`); // the host
+        assert.equal(await page.locator("svg.evidence").count(), 11);
+        await page.locator(".opener").nth(1).click();
+        await settled(page);
+        assert.equal(await page.locator("tr.reference").count(), 0);
+        assert.equal(await page.locator(".panel .cycles").count(), 0);
+        assert.match(await page.locator("tr.detail:not([hidden])").innerText(),
+            /stored time, not in pairs/);
     });
 
-    test("a run's calibration is shown with its machine", async () => {
-        await it.withPage({}, async (page) => {
-            await it.open(page, `#/run/${it.uuids.at(-2)}`);
-            await page.click("a:has-text('can detect on its machine')");
-            const table = page.locator("[aria-label=Calibration]");
-            await table.waitFor();
-            assert.deepEqual((await table.locator("thead th").allInnerTexts()).slice(3),
-                ["Unchanged", "+0.5\u202f%", "+1\u202f%", "+2\u202f%", "+2.5\u202f%", "+3\u202f%",
-                    "+5\u202f%"]);
-            const first = await table.locator("tbody tr").first().innerText();
-            assert.match(first, /gemm\/fp16\/m4096[\s\S]*3.10.%\s+no\s/);
-            const last = await table.locator("tbody tr").last().innerText();
-            assert.match(last, /yes\s+0.%[\s\S]*100.%/);
-            await it.open(page, `#/run/${it.uuids[0]}`);
-            assert.equal(await page.locator("a:has-text('can detect on its')").count(), 0);
-        });
+    it.test("a run's calibration is shown with its machine", {}, async (page) => {
+        await it.open(page, `#/run/${it.uuids.at(-2)}`);
+        await page.click("a:has-text('can detect on its machine')");
+        const table = page.locator("[aria-label=Calibration]");
+        await table.waitFor();
+        assert.deepEqual((await table.locator("thead th").allInnerTexts()).slice(3),
+            ["Unchanged", "+0.5\u202f%", "+1\u202f%", "+2\u202f%", "+2.5\u202f%", "+3\u202f%",
+                "+5\u202f%"]);
+        const first = await table.locator("tbody tr").first().innerText();
+        assert.match(first, /gemm\/fp16\/m4096[\s\S]*3.10.%\s+no\s/);
+        const last = await table.locator("tbody tr").last().innerText();
+        assert.match(last, /yes\s+0.%[\s\S]*100.%/);
+        await it.open(page, `#/run/${it.uuids[0]}`);
+        assert.equal(await page.locator("a:has-text('can detect on its')").count(), 0);
     });
 
     test("a run of many cases has its rows in pages, and opens what is named", async () => {
         const { file, uuids } = it.seed("large.db", 1, 700);
-        const large = await serve(file);
-        try {
-            await it.withPage({}, async (page) => {
-                const others = page.locator(".box[aria-label='Cases of the run'] tr.item");
-                const rows = () => others.count();
-                await it.open(page, `#/run/${uuids[0]}`, large.url);
-                assert.equal(await rows(), 100);
-                assert.equal(await others.locator("svg.evidence").count(), 100);
-                await page.click("button:text-is('Show 100 of 597 more rows')");
-                assert.equal(await rows(), 200);
-                const name = await others.locator(".case").last().innerText();
-                await page.locator(".opener").last().click();
-                await until(page, () => location.hash.includes("case="));
-                await page.reload();
-                await settled(page);
-                assert.equal(await rows(), 200);
-                const open = page.locator("tr.item:has([aria-expanded=true])");
-                assert.equal(await open.locator(".case").innerText(), name);
-            }, large.url);
-        } finally {
-            await stop(large);
-        }
+        await it.withServer(file, [], {}, async (page, url) => {
+            const others = page.locator(".box[aria-label='Cases of the run'] tr.item");
+            const rows = () => others.count();
+            await it.open(page, `#/run/${uuids[0]}`, url);
+            assert.equal(await rows(), 100);
+            assert.equal(await others.locator("svg.evidence").count(), 100);
+            await page.click("button:text-is('Show 100 of 597 more rows')");
+            assert.equal(await rows(), 200);
+            const name = await others.locator(".case").last().innerText();
+            await page.locator(".opener").last().click();
+            await until(page, () => location.hash.includes("case="));
+            await page.reload();
+            await settled(page);
+            assert.equal(await rows(), 200);
+            const open = page.locator("tr.item:has([aria-expanded=true])");
+            assert.equal(await open.locator(".case").innerText(), name);
+        });
     });
 
-    test("dates are in the reader's zone, with UTC on hover", async () => {
-        await it.withPage({}, async (page) => {
-            await it.open(page, `#/run/${it.uuids[0]}`);
-            const time = page.locator("dl.facts time").first();
-            // 2025-06-15 15:06:40 UTC
-            assert.equal(await time.getAttribute("datetime"), "2025-06-15T15:06:40.000Z");
-            assert.match(await time.innerText(), /17:06/);
-            assert.equal(await time.getAttribute("title"), "2025-06-15 15:06:40 UTC");
-        });
+    it.test("dates are in the reader's zone, with UTC on hover", {}, async (page) => {
+        await it.open(page, `#/run/${it.uuids[0]}`);
+        const time = page.locator("dl.facts time").first();
+        // 2025-06-15 15:06:40 UTC
+        assert.equal(await time.getAttribute("datetime"), "2025-06-15T15:06:40.000Z");
+        assert.match(await time.innerText(), /17:06/);
+        assert.equal(await time.getAttribute("title"), "2025-06-15 15:06:40 UTC");
     });
 });

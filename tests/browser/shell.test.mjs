@@ -8,97 +8,91 @@ import path from "node:path";
 import { describe, test } from "node:test";
 
 import {
-    BUILD, GPU, REGRESSED, ROOT, SHOWN, assertFits, caseAddress, dashboard,
-    serve, settled, skip, stop, until, views, widen,
+    BUILD, GPU, PHONE, REGRESSED, ROOT, SHOWN, assertFits, caseAddress, dashboard, settled, skip,
+    until, views, widen,
 } from "./harness.mjs";
 
 describe("shell", { skip }, () => {
     const it = dashboard();
 
-    test("all views on a telephone, without sideways scrolling", async () => {
-        await it.withPage({ viewport: { width: 390, height: 844 }, hasTouch: true },
-            async (page) => {
-                for (const [name, hash] of views(it)) {
-                    await page.goto("about:blank"); // the number of alerts comes after the view
-                    await it.open(page, hash);
-                    await page.waitForSelector(SHOWN, { state: "attached" });
-                    await assertFits(page);
-                    await page.waitForSelector("#alerts:not(:empty)"); // widens its link
-                    await until(page, () => {
-                        const [link, row, last] = ["#views [aria-current]", "#views",
-                            "#views a:last-child"].map((e) =>
-                            document.querySelector(e).getBoundingClientRect());
-                        return link.width === 0 || link.left >= row.left && // no room for Explore
-                            link.right <= (link.left === last.left ? row.right : last.left + 1);
-                    });
-                    const alerts = await page.locator("#alerts").boundingBox();
-                    assert.ok(alerts.x + alerts.width <= 390, `${name}: ${alerts.x}`);
-                    // What got slower is in sight; only what says more scrolls in its box.
-                    for (const change of await page.locator("td.changed").all()) {
-                        const { x, width } = await change.boundingBox();
-                        assert.ok(x > 0 && x + width <= 390, `${name}: ${x} + ${width}`);
-                    }
-                    await widen(page);
-                    await assertFits(page);
+    it.test("all views on a telephone, without sideways scrolling",
+        { ...PHONE, hasTouch: true }, async (page) => {
+            for (const [name, hash] of views(it)) {
+                await page.goto("about:blank"); // the number of alerts comes after the view
+                await it.open(page, hash);
+                await page.waitForSelector(SHOWN, { state: "attached" });
+                await assertFits(page);
+                await page.waitForSelector("#alerts:not(:empty)"); // widens its link
+                await until(page, () => {
+                    const [link, row, last] = ["#views [aria-current]", "#views",
+                        "#views a:last-child"].map((e) =>
+                        document.querySelector(e).getBoundingClientRect());
+                    return link.width === 0 || link.left >= row.left && // no room for Explore
+                        link.right <= (link.left === last.left ? row.right : last.left + 1);
+                });
+                const alerts = await page.locator("#alerts").boundingBox();
+                assert.ok(alerts.x + alerts.width <= 390, `${name}: ${alerts.x}`);
+                // What got slower is in sight; only what says more scrolls in its box.
+                for (const change of await page.locator("td.changed").all()) {
+                    const { x, width } = await change.boundingBox();
+                    assert.ok(x > 0 && x + width <= 390, `${name}: ${x} + ${width}`);
                 }
-            });
-    });
+                await widen(page);
+                await assertFits(page);
+            }
+        });
 
-    test("on a telephone names stay beside what scrolls, and the first case is near", async () => {
-        await it.withPage({ viewport: { width: 390, height: 844 }, hasTouch: true },
-            async (page) => {
-                for (const hash of [`#/leaderboard?device=${GPU}`, `#/machines?device=${GPU}`]) {
-                    await it.open(page, hash);
-                    await settled(page);
-                    const moved = await page.locator(".box:visible").evaluateAll((all) => all
-                        .filter((box) => box.scrollWidth > box.clientWidth).map((box) => {
-                            box.scrollLeft = 60;
-                            return ["tbody th", "thead th"].map((cell) =>
-                                Math.round(box.querySelector(cell).getBoundingClientRect().left -
-                                    box.getBoundingClientRect().left));
-                        }));
-                    assert.ok(moved.length > 0, hash);
-                    assert.deepEqual(moved.flat().filter((left) => left !== 0), [], hash);
-                    for (const words of await page.locator(".reached").all())
-                        assert.ok((await words.boundingBox()).width > 80, "words stay whole");
-                }
-                await it.open(page, `#/run/${it.uuids.at(-2)}`); // of the GPU
-                assert.deepEqual(await page.locator(".box:has(.item):visible").evaluateAll((all) =>
-                    all.filter((box) => box.scrollWidth > box.clientWidth).length), 0);
-                assert.match(await page.locator(".item td.number:visible").allInnerTexts()
-                    .then((all) => all.join()), /%\s+1\.\d\d times (slower|faster) than/);
-                await it.open(page, "#/");
-                await page.waitForSelector("tbody tr");
-                const { y } = await page.locator("tbody tr").first().boundingBox();
-                assert.ok(y < 600, `the first case is at ${y} px`);
-            });
-    });
-
-    test("a commit's subject and author stand wherever its hash does", async () => {
-        await it.withPage({}, async (page) => {
-            const told = /^[0-9a-f]{40} .+, (Ada Byrne|Grace Murray|Kurt Zuse)$/;
-            for (const hash of ["#/", caseAddress(REGRESSED), `#/run/${it.uuids.at(-2)}`,
-                "#/machines", "#/alerts", `#/alerts/${it.alert}`, "#/runs", "#/compare"]) {
+    it.test("on a telephone names stay beside what scrolls, and the first case is near",
+        { ...PHONE, hasTouch: true }, async (page) => {
+            for (const hash of [`#/leaderboard?device=${GPU}`, `#/machines?device=${GPU}`]) {
                 await it.open(page, hash);
                 await settled(page);
-                const titles = await page.locator("main .mono").evaluateAll((all) => all
-                    .filter((e) => /^[0-9a-f]{9}$/.test(e.textContent)).map((e) => e.title));
-                assert.ok(titles.length > 0, hash);
-                // the sample's first baselines are of a commit without a run
-                const other = titles.filter((t) => !told.test(t) && !t.startsWith("3f9d2c1b7"));
-                assert.deepEqual(other, [], hash);
+                const moved = await page.locator(".box:visible").evaluateAll((all) => all
+                    .filter((box) => box.scrollWidth > box.clientWidth).map((box) => {
+                        box.scrollLeft = 60;
+                        return ["tbody th", "thead th"].map((cell) =>
+                            Math.round(box.querySelector(cell).getBoundingClientRect().left -
+                                box.getBoundingClientRect().left));
+                    }));
+                assert.ok(moved.length > 0, hash);
+                assert.deepEqual(moved.flat().filter((left) => left !== 0), [], hash);
+                for (const words of await page.locator(".reached").all())
+                    assert.ok((await words.boundingBox()).width > 80, "words stay whole");
             }
-            await it.open(page, caseAddress(REGRESSED));
-            await page.waitForSelector(".plot canvas");
-            assert.match(await page.locator(".readout .subject").innerText(), /, [A-Z]\w+ [A-Z]/);
-            await it.open(page, "#/leaderboard");
-            for (const link of await page.locator("a.quantity-link").all())
-                assert.match(await link.getAttribute("title"), /commit [0-9a-f]{9} .+, [A-Z]\w+ /);
+            await it.open(page, `#/run/${it.uuids.at(-2)}`); // of the GPU
+            assert.deepEqual(await page.locator(".box:has(.item):visible").evaluateAll((all) =>
+                all.filter((box) => box.scrollWidth > box.clientWidth).length), 0);
+            assert.match(await page.locator(".item td.number:visible").allInnerTexts()
+                .then((all) => all.join()), /%\s+1\.\d\d times (slower|faster) than/);
+            await it.open(page, "#/");
+            await page.waitForSelector("tbody tr");
+            const { y } = await page.locator("tbody tr").first().boundingBox();
+            assert.ok(y < 600, `the first case is at ${y} px`);
         });
+
+    it.test("a commit's subject and author stand wherever its hash does", {}, async (page) => {
+        const told = /^[0-9a-f]{40} .+, (Ada Byrne|Grace Murray|Kurt Zuse)$/;
+        for (const hash of ["#/", caseAddress(REGRESSED), `#/run/${it.uuids.at(-2)}`,
+            "#/machines", "#/alerts", `#/alerts/${it.alert}`, "#/runs", "#/compare"]) {
+            await it.open(page, hash);
+            await settled(page);
+            const titles = await page.locator("main .mono").evaluateAll((all) => all
+                .filter((e) => /^[0-9a-f]{9}$/.test(e.textContent)).map((e) => e.title));
+            assert.ok(titles.length > 0, hash);
+            // the sample's first baselines are of a commit without a run
+            const other = titles.filter((t) => !told.test(t) && !t.startsWith("3f9d2c1b7"));
+            assert.deepEqual(other, [], hash);
+        }
+        await it.open(page, caseAddress(REGRESSED));
+        await page.waitForSelector(".plot canvas");
+        assert.match(await page.locator(".readout .subject").innerText(), /, [A-Z]\w+ [A-Z]/);
+        await it.open(page, "#/leaderboard");
+        for (const link of await page.locator("a.quantity-link").all())
+            assert.match(await link.getAttribute("title"), /commit [0-9a-f]{9} .+, [A-Z]\w+ /);
     });
 
-    test("a long subject does not break the words of the device beside it", async () => {
-        await it.withPage({ viewport: { width: 390, height: 844 } }, async (page) => {
+    it.test("a long subject does not break the words of the device beside it",
+        PHONE, async (page) => {
             await it.open(page, "#/runs");
             const broken = await page.evaluate(() => {
                 for (const subject of document.querySelectorAll("tbody .note"))
@@ -114,7 +108,6 @@ describe("shell", { skip }, () => {
             assert.deepEqual(broken, []);
             await assertFits(page);
         });
-    });
 
     test("each view at 1024 px, its words, forced colours, paper, and no motion", async () => {
         const glossary = readFileSync(path.join(ROOT, "web", "frame", "glossary_terms.js"), "utf8");
@@ -171,8 +164,8 @@ describe("shell", { skip }, () => {
         assert.ok(heads > 60, `${heads}`);
     });
 
-    test("a chart is as wide as the paper, for which nobody draws it anew", async () => {
-        await it.withPage({ own: true }, async (page) => {
+    it.test("a chart is as wide as the paper, for which nobody draws it anew",
+        { own: true }, async (page) => {
             await page.addInitScript(() => {
                 const { ResizeObserver: real } = globalThis;
                 globalThis.ResizeObserver = class extends real {
@@ -204,15 +197,14 @@ describe("shell", { skip }, () => {
                 .map((e) => e.outerHTML));
             assert.deepEqual(pressed, []); // paper cannot be pressed
         });
-    });
 
-    test("the last column of each table is on the paper", async () => {
-        await it.withPage({ viewport: { width: 700, height: 990 } }, async (page) => {
+    it.test("the last column of each table is on the paper",
+        { viewport: { width: 700, height: 990 } }, async (page) => {
             await page.emulateMedia({ media: "print" });
             const run = `#/run/${it.uuids.at(-2)}`;
             for (const hash of ["#/", `#/?device=${GPU}`, "#/runs", run,
                 `${run}?case=${encodeURIComponent(REGRESSED)}`, `#/leaderboard?device=${GPU}`]) {
-                await page.goto("about:blank");
+                await widen(page, false);
                 await it.open(page, hash);
                 for (const font of ["its own", "a wide one"]) {
                     if (font === "a wide one" && hash.includes("case=")) continue; // of twelve
@@ -224,44 +216,39 @@ describe("shell", { skip }, () => {
                 }
             }
         });
+
+    it.test("the keyboard reaches the content first and every link", {}, async (page) => {
+        await it.open(page, `#/?device=${GPU}`);
+        await page.keyboard.press("Tab");
+        assert.equal(await page.evaluate(() => document.activeElement.className), "skip");
+        await page.keyboard.press("Enter");
+        assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+        await page.locator("tbody a.case").first().focus();
+        await page.keyboard.press("Enter");
+        await settled(page);
+        await page.waitForSelector(".chart");
+        assert.equal(await page.evaluate(() => document.activeElement.id), "main");
     });
 
-    test("the keyboard reaches the content first and every link", async () => {
-        await it.withPage({}, async (page) => {
-            await it.open(page, `#/?device=${GPU}`);
-            await page.keyboard.press("Tab");
-            assert.equal(await page.evaluate(() => document.activeElement.className), "skip");
-            await page.keyboard.press("Enter");
-            assert.equal(await page.evaluate(() => document.activeElement.id), "main");
-            await page.locator("tbody a.case").first().focus();
-            await page.keyboard.press("Enter");
-            await settled(page);
-            await page.waitForSelector(".chart");
-            assert.equal(await page.evaluate(() => document.activeElement.id), "main");
-        });
+    it.test("a choice keeps the focus in the view that it brings", {}, async (page) => {
+        const focused = () => page.evaluate(() => document.activeElement.name ?? "none");
+        await it.open(page, `#/compare?device=${GPU}`);
+        await page.locator("button[name=swap]").focus();
+        await page.keyboard.press("Enter");
+        await until(page, () => location.hash.includes("a="));
+        await settled(page);
+        assert.equal(await focused(), "swap");
+        for (const hash of [`#/compare?device=${GPU}`, "#/compare?by=devices",
+            `#/machines?device=${GPU}`, "#/runs", `#/leaderboard?device=${GPU}`,
+            `#/roofline?device=${GPU}`]) {
+            await it.open(page, hash);
+            const nameless = await page.locator("main select:not([name])").count();
+            assert.equal(nameless, 0, hash);
+        }
     });
 
-    test("a choice keeps the focus in the view that it brings", async () => {
-        await it.withPage({}, async (page) => {
-            const focused = () => page.evaluate(() => document.activeElement.name ?? "none");
-            await it.open(page, `#/compare?device=${GPU}`);
-            await page.locator("button[name=swap]").focus();
-            await page.keyboard.press("Enter");
-            await until(page, () => location.hash.includes("a="));
-            await settled(page);
-            assert.equal(await focused(), "swap");
-            for (const hash of [`#/compare?device=${GPU}`, "#/compare?by=devices",
-                `#/machines?device=${GPU}`, "#/runs", `#/leaderboard?device=${GPU}`,
-                `#/roofline?device=${GPU}`]) {
-                await it.open(page, hash);
-                const nameless = await page.locator("main select:not([name])").count();
-                assert.equal(nameless, 0, hash);
-            }
-        });
-    });
-
-    test("back leads to where the reader was, whatever was opened beside it", async () => {
-        await it.withPage({ viewport: { width: 1280, height: 400 } }, async (page) => {
+    it.test("back leads to where the reader was, whatever was opened beside it",
+        { viewport: { width: 1280, height: 400 } }, async (page) => {
             const back = async () => {
                 await page.goBack();
                 await settled(page);
@@ -279,31 +266,27 @@ describe("shell", { skip }, () => {
             await tab.close();
             assert.deepEqual(await back(), [down, ""]);
         });
-    });
 
-    test("what is not there is said, and leads on", async () => {
-        await it.withPage({ allowFailures: true }, async (page) => {
-            for (const hash of ["#/nothing", "#/run/ffffffff", caseAddress("gemm/none"),
-                "#/case", "#/constructor", "#/runs?after=nonsense"]) {
-                await it.open(page, hash);
-                assert.ok(await page.locator(".empty h1").isVisible(), hash);
-            }
-            await it.open(page, "#/nothing");
-            await page.click("main a:text-is('All cases')");
+    it.test("what is not there is said, and leads on", { allowFailures: true }, async (page) => {
+        for (const hash of ["#/nothing", "#/run/ffffffff", caseAddress("gemm/none"),
+            "#/case", "#/constructor", "#/runs?after=nonsense"]) {
+            await it.open(page, hash);
+            assert.ok(await page.locator(".empty h1").isVisible(), hash);
+        }
+        await it.open(page, "#/nothing");
+        await page.click("main a:text-is('All cases')");
+        await settled(page);
+        await page.waitForSelector(".cards");
+        for (const hash of ["#/?verdict=none", "#/runs?verdict=none", "#/alerts?state=none"]) {
+            await it.open(page, hash); // to ask once more would not help
+            await page.click("main a:text-is('Remove the choices')");
             await settled(page);
-            await page.waitForSelector(".cards");
-            for (const hash of ["#/?verdict=none", "#/runs?verdict=none", "#/alerts?state=none"]) {
-                await it.open(page, hash); // to ask once more would not help
-                await page.click("main a:text-is('Remove the choices')");
-                await settled(page);
-                await page.waitForSelector(".cards, main table, .tabs");
-            }
-        });
+            await page.waitForSelector(".cards, main table, .tabs");
+        }
     });
 
-    test("hostile text stays text, and within the page", async () => {
-        const phone = { viewport: { width: 390, height: 844 } };
-        await it.withPage({ ...phone, allowFailures: true }, async (page) => {
+    it.test("hostile text stays text, and within the page",
+        { ...PHONE, allowFailures: true }, async (page) => {
             const evil = `<img src=x onerror=document.title='owned'>${"-so-long".repeat(20)}`;
             await page.route("**/api/v1/**", async (route) => {
                 const response = await route.fetch();
@@ -321,53 +304,48 @@ describe("shell", { skip }, () => {
                 await assertFits(page);
             }
         });
-    });
 
     test("an empty database says what to do, and the first run appears by itself", async () => {
         const empty = it.seed("empty.db", 0);
-        const other = await serve(empty.file);
-        try {
-            await it.withPage({}, async (page) => {
-                await page.clock.install();
-                await it.open(page, "", other.url);
-                assert.match(await page.locator("main").innerText(), /No runs yet[\s\S]*make run/);
-                await it.open(page, "#/runs", other.url);
-                assert.match(await page.locator("main").innerText(), /make run/);
-                await it.open(page, "#/alerts", other.url);
-                assert.match(await page.locator("main").innerText(), /make run/);
-                await it.open(page, "", other.url);
-                await page.waitForLoadState("networkidle"); // it knows that there is none
-                it.seed("empty.db", 2);
-                await page.clock.runFor(31000);
-                await page.waitForSelector(".card");
-                it.seed("empty.db", 4, 12, 2);
-                await page.clock.runFor(31000);
-                await page.click("#news");
-                await page.locator(".card", { hasText: /3 runs/ }).first().waitFor();
-                assert.equal(await page.locator("#news").isVisible(), false);
-                // Opened in the background, and looked at when there is more than it shows.
-                await page.addInitScript(() => Object.defineProperty(document, "hidden",
-                    { get: () => !globalThis.looked }));
-                await page.goto("about:blank");
-                await it.open(page, "#/runs", other.url);
-                await page.waitForLoadState("networkidle");
-                it.seed("empty.db", 2, 12, 3);
-                await page.evaluate(() => {
-                    globalThis.looked = true;
-                    document.dispatchEvent(new Event("visibilitychange"));
-                });
-                await page.locator("#news").waitFor();
-            }, other.url);
-        } finally {
-            await stop(other);
-        }
+        await it.withServer(empty.file, [], { own: true }, async (page, url) => {
+            await page.clock.install();
+            await it.open(page, "", url);
+            assert.match(await page.locator("main").innerText(), /No runs yet[\s\S]*make run/);
+            await it.open(page, "#/runs", url);
+            assert.match(await page.locator("main").innerText(), /make run/);
+            await it.open(page, "#/alerts", url);
+            assert.match(await page.locator("main").innerText(), /make run/);
+            await it.open(page, "", url);
+            await page.waitForLoadState("networkidle"); // it knows that there is none
+            it.seed("empty.db", 2);
+            await page.clock.runFor(31000);
+            await page.waitForSelector(".card");
+            it.seed("empty.db", 4, 12, 2);
+            await page.clock.runFor(31000);
+            await page.click("#news");
+            await page.locator(".card", { hasText: /3 runs/ }).first().waitFor();
+            assert.equal(await page.locator("#news").isVisible(), false);
+            // Opened in the background, and looked at when there is more than it shows.
+            await page.addInitScript(() => Object.defineProperty(document, "hidden",
+                { get: () => !globalThis.looked }));
+            await page.goto("about:blank");
+            await it.open(page, "#/runs", url);
+            await page.waitForLoadState("networkidle");
+            it.seed("empty.db", 2, 12, 3);
+            await page.evaluate(() => {
+                globalThis.looked = true;
+                document.dispatchEvent(new Event("visibilitychange"));
+            });
+            await page.locator("#news").waitFor();
+        });
     });
 
-    test("a server that takes its time is waited for, in words and in the navigation", async () => {
-        await it.withPage({}, async (page) => {
+    it.test("a server that takes its time is waited for, in words and in the navigation",
+        {}, async (page) => {
             const asked = new Promise((resolve) => {
                 page.route(/v1\/runs/, resolve, { times: 1 });
             });
+            await page.goto("about:blank");
             await page.goto(`${it.url}#/runs`);
             await page.locator(".waiting").waitFor();
             assert.equal(await page.locator("#views [aria-current]").innerText(), "Runs");
@@ -376,10 +354,9 @@ describe("shell", { skip }, () => {
             await settled(page);
             assert.equal(await page.locator(".waiting").count(), 0);
         });
-    });
 
-    test("a server that goes away is missed, and its return noticed", async () => {
-        await it.withPage({ own: true, allowFailures: true }, async (page) => {
+    it.test("a server that goes away is missed, and its return noticed",
+        { own: true, allowFailures: true }, async (page) => {
             await page.clock.install();
             await it.open(page);
             await page.route("**/api/v1/**", (route) => route.abort());
@@ -394,63 +371,55 @@ describe("shell", { skip }, () => {
             await page.waitForSelector("h1:text-is('Runs')");
             assert.equal(await page.locator("#offline").isVisible(), false);
         });
-    });
 
     test("a private server asks for a token, and gets it with each request", async () => {
         const { file, uuids } = it.seed("private.db", 4);
         const token = execFileSync(path.join(BUILD, "bin", "gate-server"),
             ["token", "create", "--db", file, "--name", "reader", "--scope", "read"])
             .toString().trim().split("\n").at(-1);
-        const other = await serve(file, "--private");
-        try {
-            await it.withPage({ allowFailures: true }, async (page) => {
-                await it.open(page, "", other.url);
-                await page.waitForSelector("h1:text-is('This server is private')");
-                assert.match(await page.locator("main").innerText(), /Reading it needs a token/);
-                await page.locator("input[name=token]").waitFor(); // a module of its own
-                await page.fill("input[name=token]", "kg_wrong");
-                await page.click("button:text-is('Use this token')");
-                await page.waitForSelector("button:has-text('Forget')");
-                assert.match(await page.locator("main").innerText(), /The token is not known/);
-                await page.fill("input[name=token]", ` ${token} `);
-                await page.click("button:text-is('Use this token')");
-                await page.waitForSelector(".card");
-                await it.open(page, `#/run/${uuids[0]}`, other.url);
-                const [saved] = await Promise.all([page.waitForEvent("download"),
-                    page.click(".actions button:text-is('CSV')")]);
-                assert.equal(saved.suggestedFilename(), `run-${uuids[0].slice(0, 8)}.csv`);
-            }, other.url);
-        } finally {
-            await stop(other);
-        }
-    });
-
-    test("a word is explained on hover and on focus, until Escape", async () => {
-        await it.withPage({}, async (page) => {
-            await it.open(page, `#/run/${it.uuids.at(-2)}`);
-            const term = page.locator(".facts .term", { hasText: "Control drift" });
-            const tip = page.locator("[role=tooltip]");
-            await term.hover();
-            assert.match(await tip.innerText(), /fixed kernel/);
-            const [from, to] = [await term.boundingBox(), await tip.boundingBox()];
-            for (let y = from.y + 2; y < to.y + to.height; y += 2) // it stays while it is read,
-                await page.mouse.move(from.x + 10, y); //             and on the way to it
-            assert.equal(await tip.count(), 1);
-            await page.mouse.move(5, 5);
-            await tip.waitFor({ state: "detached" });
-            await page.locator(".facts .term", { hasText: "Threshold" }).focus();
-            await page.keyboard.press("Tab");
-            assert.match(await tip.innerText(), /fixed kernel/);
-            assert.equal(await term.getAttribute("aria-describedby"), await tip.getAttribute("id"));
-            await page.keyboard.press("Escape");
-            assert.equal(await tip.count(), 0);
-            await page.keyboard.press("Tab");
-            assert.match(await tip.innerText(), /own test kernels/);
+        await it.withServer(file, ["--private"], { allowFailures: true }, async (page, url) => {
+            await it.open(page, "", url);
+            await page.waitForSelector("h1:text-is('This server is private')");
+            assert.match(await page.locator("main").innerText(), /Reading it needs a token/);
+            await page.locator("input[name=token]").waitFor(); // a module of its own
+            await page.fill("input[name=token]", "kg_wrong");
+            await page.click("button:text-is('Use this token')");
+            await page.waitForSelector("button:has-text('Forget')");
+            assert.match(await page.locator("main").innerText(), /The token is not known/);
+            await page.fill("input[name=token]", ` ${token} `);
+            await page.click("button:text-is('Use this token')");
+            await page.waitForSelector(".card");
+            await it.open(page, `#/run/${uuids[0]}`, url);
+            const [saved] = await Promise.all([page.waitForEvent("download"),
+                page.click(".actions button:text-is('CSV')")]);
+            assert.equal(saved.suggestedFilename(), `run-${uuids[0].slice(0, 8)}.csv`);
         });
     });
 
-    test("a list of the words and of the keys stands at the foot of each page", async () => {
-        await it.withPage({}, async (page) => {
+    it.test("a word is explained on hover and on focus, until Escape", {}, async (page) => {
+        await it.open(page, `#/run/${it.uuids.at(-2)}`);
+        const term = page.locator(".facts .term", { hasText: "Control drift" });
+        const tip = page.locator("[role=tooltip]");
+        await term.hover();
+        assert.match(await tip.innerText(), /fixed kernel/);
+        const [from, to] = [await term.boundingBox(), await tip.boundingBox()];
+        for (let y = from.y + 2; y < to.y + to.height; y += 2) // it stays while it is read,
+            await page.mouse.move(from.x + 10, y); //             and on the way to it
+        assert.equal(await tip.count(), 1);
+        await page.mouse.move(5, 5);
+        await tip.waitFor({ state: "detached" });
+        await page.locator(".facts .term", { hasText: "Threshold" }).focus();
+        await page.keyboard.press("Tab");
+        assert.match(await tip.innerText(), /fixed kernel/);
+        assert.equal(await term.getAttribute("aria-describedby"), await tip.getAttribute("id"));
+        await page.keyboard.press("Escape");
+        assert.equal(await tip.count(), 0);
+        await page.keyboard.press("Tab");
+        assert.match(await tip.innerText(), /own test kernels/);
+    });
+
+    it.test("a list of the words and of the keys stands at the foot of each page",
+        {}, async (page) => {
             await it.open(page, "#/runs");
             await page.locator("footer a").click();
             await page.waitForSelector(".glossary");
@@ -459,10 +428,9 @@ describe("shell", { skip }, () => {
             assert.deepEqual(told.sort(), Object.values(TERMS).sort());
             assert.match(await page.locator(".glossary").first().innerText(), /searches the cases/);
         });
-    });
 
-    test("without scripts the reader finds the data", async () => {
-        await it.withPage({ javaScriptEnabled: false }, async (page) => {
+    it.test("without scripts the reader finds the data",
+        { javaScriptEnabled: false }, async (page) => {
             await page.goto(it.url);
             assert.match(await page.locator("main").innerText(), /^This page needs JavaScript/);
             const links = await page.locator("main a").evaluateAll((all) => all.map((a) => a.href));
@@ -472,10 +440,9 @@ describe("shell", { skip }, () => {
                 assert.match(answer.headers.get("content-type"), /^text\/csv/, link);
             }
         });
-    });
 
-    test("on a narrow screen a shade says that there are more columns", async () => {
-        await it.withPage({ viewport: { width: 390, height: 844 } }, async (page) => {
+    it.test("on a narrow screen a shade says that there are more columns",
+        PHONE, async (page) => {
             for (const name of ["leaderboard", "roofline", "machines"]) {
                 await it.open(page, `#/${name}?device=${GPU}`);
                 const box = page.locator(".box").last();
@@ -486,5 +453,4 @@ describe("shell", { skip }, () => {
                 assert.equal(shades, "local, local, scroll, scroll", name);
             }
         });
-    });
 });
