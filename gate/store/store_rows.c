@@ -116,11 +116,11 @@ int64_t store_integer_of(const struct store_row *row, const char *name)
     return store_cell_of(row, name)->integer;
 }
 
-static struct store_cell read_cell(struct query *q, int column)
+static struct store_cell read_cell(struct query *q, int column, const char *name)
 {
     int type = sqlite3_column_type(q->stmt, column);
     return (struct store_cell){
-        .name = sqlite3_column_name(q->stmt, column),
+        .name = name ? name : sqlite3_column_name(q->stmt, column),
         .kind = type == SQLITE_NULL      ? STORE_NULL
                 : type == SQLITE_INTEGER ? STORE_INTEGER
                 : type == SQLITE_FLOAT   ? STORE_REAL
@@ -143,13 +143,13 @@ enum gate_status store_select(struct store *s, const char *sql, store_value_fn v
             value(context, name + 1, &cell);
         q.rc = bind_cell(&q, at, &cell);
     }
-    struct store_cell cells[STORE_MAX_CELLS];
+    struct store_cell cells[STORE_MAX_CELLS] = {{.name = NULL}};
     struct store_row row = {cells, 0};
     while (query_row(&q)) {
         row.n = sqlite3_column_count(q.stmt);
         row.n = row.n > STORE_MAX_CELLS ? STORE_MAX_CELLS : row.n;
         for (int i = 0; i < row.n; i++)
-            cells[i] = read_cell(&q, i);
+            cells[i] = read_cell(&q, i, cells[i].name);
         if (!fn(context, &row))
             break;
     }

@@ -1,66 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_trends.c: the points of one case; see api_call.h. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/api/api_call.h"
-#include "gate/store/store_trend.h"
-#include "server/api/rows.h"
+#include "server/api/trend.h"
 
 #define POINTS_DEFAULT 1000
-#define POINTS_MAX 5000
-
-/* One answer in the making. */
-struct trend {
-    struct call *call;
-    const struct rows_query *columns; /* of trend_row.sql */
-    bool is_shown[ROWS_MAX_COLUMNS];
-    struct store_trend_query query;
-    struct store_trend_result result;
-    const struct store_trend_series *series; /* of the rows that are written */
-    const struct store_trend_row *row;       /* that is read */
-    struct emit_arrays arrays;               /* in JSON, of that series: one for each column */
-};
+#define END_MS INT64_C(9007199254740991) /* what a double holds */
 
 /* ---- points ---- */
 
-static void row_value(void *context, const char *name, struct store_cell *value)
-{
-    const struct trend *t = context;
-    const struct store_trend_row *row = t->row;
-    const struct {
-        const char *name;
-        int64_t integer;
-        double real; /* 0: it is the integer */
-    } values[] = {
-        {"track", t->result.track, 0},
-        {"time", row->time_ms, 0},
-        {"run", row->run_id, 0},
-        {"arm", row->arm, 0},
-        {"n", row->n, 0},
-        {"p50_ns", 0, row->p50_ns},
-        {"min_ns", 0, row->min_ns},
-        {"max_ns", 0, row->max_ns},
-        {"chain", -1, row->chain},
-        {"main", row->is_main, 0},
-        {"chain_part", row->chain_part, 0},
-    };
-    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
-        if (!strcmp(values[i].name, name) && (values[i].integer >= 0 || values[i].real > 0))
-            *value = (struct store_cell){.kind = values[i].real > 0 ? STORE_REAL : STORE_INTEGER,
-                                         .integer = values[i].integer,
-                                         .real = values[i].real};
-    }
-}
-
-static enum gate_status read_rows(struct trend *t, const struct store_trend_series *s,
-                                  store_cells_fn fn)
+static enum gate_status read_rows(struct trend *t, const struct trend_series *s, store_cells_fn fn)
 {
     enum gate_status status = GATE_OK;
-    for (size_t k = 0; k < s->n && !status; k++) {
-        t->row = &s->rows[k];
-        status = store_select(t->call->store, t->columns->sql, row_value, fn, t, &t->call->err);
-    }
+    for (size_t i = s->at; i < s->at + s->n && !status; i++)
+        status = trend_row(t, &t->points[i], fn);
     return status;
 }
 
@@ -74,43 +30,36 @@ static bool put_into_arrays(void *context, const struct store_row *row)
     return false;
 }
 
-static enum gate_status put_columns(struct trend *t, const struct store_trend_series *s)
-{
-    struct emit *e = &t->call->emit;
-    const char *names[ROWS_MAX_COLUMNS];
-    for (size_t i = 0; i < t->columns->n_columns; i++)
-        names[i] = t->is_shown[i] ? t->columns->columns[i].name : NULL;
-    emit_arrays_begin(&t->arrays, t->columns->n_columns, e);
-    enum gate_status status = read_rows(t, s, put_into_arrays);
-    emit_arrays_end(&t->arrays, names, e);
-    return status;
-}
-
-static void put_series_names(struct emit *e, const struct store_trend_series *s)
+static void put_series_names(struct emit *e, const struct trend_series *s)
 {
     emit_string_member(e, "provider", s->provider);
     emit_string_member(e, "role", s->is_candidate ? "candidate" : "provider");
     emit_string_member(e, "contract", s->contract);
 }
 
-static enum gate_status put_series(struct trend *t, const struct store_trend_series *s)
+static enum gate_status put_series(struct trend *t, const struct trend_series *s)
 {
     struct emit *e = &t->call->emit;
+    const char *names[ROWS_MAX_COLUMNS];
+    for (size_t i = 0; i < t->columns->n_columns; i++)
+        names[i] = t->is_shown[i] ? t->columns->columns[i].name : NULL;
     emit_open(e, '{');
     put_series_names(e, s);
-    emit_integer_member(e, "total", s->total);
+    emit_integer_member(e, "total", (int64_t)s->total);
     emit_key(e, "change");
-    if (s->change.ratio > 0) {
+    if (s->change > 0) {
         emit_open(e, '{');
-        emit_integer_member(e, "from_ms", s->change.from_ms);
-        emit_integer_member(e, "to_ms", s->change.to_ms);
-        emit_real_member(e, "ratio", s->change.ratio);
+        emit_integer_member(e, "from_ms", s->from_ms);
+        emit_integer_member(e, "to_ms", s->to_ms);
+        emit_real_member(e, "ratio", s->change);
         emit_close(e, '}');
     } else {
         emit_null(e);
     }
     emit_key(e, "columns");
-    enum gate_status status = put_columns(t, s);
+    emit_arrays_begin(&t->arrays, t->columns->n_columns, e);
+    enum gate_status status = read_rows(t, s, put_into_arrays);
+    emit_arrays_end(&t->arrays, names, e);
     emit_close(e, '}');
     return status;
 }
@@ -120,7 +69,7 @@ static bool put_row(void *context, const struct store_row *row)
     struct trend *t = context;
     struct emit *e = &t->call->emit;
     emit_row_begin(e);
-    put_series_names(e, t->series);
+    put_series_names(e, t->of);
     for (int i = 0; i < row->n; i++) {
         if (!t->is_shown[i])
             continue;
@@ -134,59 +83,49 @@ static bool put_row(void *context, const struct store_row *row)
 static enum gate_status put_rows(struct trend *t)
 {
     static const struct store_cell unknown[ROWS_MAX_COLUMNS];
-    static const struct store_trend_series no_series;
+    static struct trend_series no_series;
     struct call *c = t->call;
     enum gate_status status = GATE_OK;
     rows_begin(c, "points");
-    for (size_t i = 0; i < t->result.n_series && !status; i++) {
-        t->series = &t->result.series[i];
-        status = read_rows(t, t->series, put_row);
+    for (size_t i = 0; i < t->n_series && !status; i++) {
+        t->of = &t->series[i];
+        status = read_rows(t, t->of, put_row);
     }
     rows_end(c);
-    t->series = &no_series;
+    t->of = &no_series;
     if (rows_lack_header(c))
         put_row(t, &(struct store_row){unknown, (int)t->columns->n_columns});
     rows_close(c);
     return status;
 }
 
-/* ---- what stands beside the points ---- */
-
-static enum gate_status put_context(struct call *c, const struct store_trend_query *q)
-{
-    const struct rows_value values[] = {{"case", q->case_id},
-                                        {"device", q->device_model},
-                                        {"branch", request_parameter(c->request, "branch")},
-                                        {"main_branch", c->site.main_branch},
-                                        {NULL, NULL}};
-    return rows_select(c, "trend_context.sql", values, rows_put_json, &c->emit);
-}
-
 static enum gate_status put_answer(struct trend *t)
 {
     struct call *c = t->call;
     struct emit *e = &c->emit;
-    enum gate_status status = GATE_OK;
+    const struct rows_value values[] = {{"case", request_parameter(c->request, "case")},
+                                        {"device", request_parameter(c->request, "device")},
+                                        {"branch", request_parameter(c->request, "branch")},
+                                        {NULL, NULL}};
     emit_open(e, '{');
-    emit_string_member(e, "case", t->query.case_id);
-    emit_string_member(e, "device", t->query.device_model);
-    emit_string_member(e, "order", t->query.by_commit ? "commit" : "time");
-    emit_integer_member(e, "total", t->result.total);
-    emit_bool_member(e, "bucketed", t->result.bucketed);
-    emit_known_real(e, "threshold", t->result.threshold);
+    emit_string_member(e, "case", values[0].text);
+    emit_string_member(e, "device", values[1].text);
+    emit_string_member(e, "order", t->by_commit ? "commit" : "time");
+    emit_integer_member(e, "total", (int64_t)t->total);
+    emit_bool_member(e, "bucketed", t->is_cut);
+    emit_known_real(e, "threshold", t->threshold);
     emit_key(e, "series");
     emit_open(e, '[');
-    for (size_t i = 0; i < t->result.n_series && !status; i++) {
-        if (t->result.series[i].n > 0)
-            status = put_series(t, &t->result.series[i]);
+    for (size_t i = 0; i < t->n_series; i++) {
+        if (t->series[i].n > 0)
+            TRY(put_series(t, &t->series[i]));
     }
     emit_close(e, ']');
-    if (!status)
-        status = put_context(c, &t->query);
-    emit_known_string(e, "next", t->result.next);
+    TRY(rows_select(c, "trend_context.sql", values, rows_put_json, e));
+    emit_known_string(e, "next", t->next);
     emit_close(e, '}');
     buf_putc(e->out, '\n');
-    return status;
+    return GATE_OK;
 }
 
 /* ---- the request ---- */
@@ -198,78 +137,109 @@ static bool read_columns(struct trend *t)
         return false;
     for (size_t i = 0; i < t->columns->n_columns; i++) {
         const struct rows_column *column = &t->columns->columns[i];
-        t->is_shown[i] = c->columns ? rows_is_one_of(column->name, c->columns) : !column->is_extra;
+        t->is_shown[i] =
+            !column->is_hidden &&
+            (c->columns ? rows_is_one_of(column->name, c->columns) : !column->is_extra);
         /* A level of the chain needs the whole of it. */
-        if (t->is_shown[i] && column->is_extra && strcmp(column->name, "subject") != 0 &&
-            strcmp(column->name, "author") != 0)
-            t->query.main_branch = c->site.main_branch;
+        if (t->is_shown[i] && column->is_extra && !rows_is_one_of(column->name, "subject author"))
+            t->split = c->site.main_branch;
     }
     return true;
 }
 
-/* The commit that a parameter names; its id is 0 where it is missing. */
-static bool read_end(struct call *c, const char *parameter, struct store_commit *commit,
-                     enum gate_status *status)
+static bool commit_row(void *context, const struct store_row *row)
 {
+    struct trend *t = context;
+    t->place_ms = row->cells[0].integer;
+    t->revision = row->cells[1].integer;
+    return false;
+}
+
+/* The commit that a parameter names. False: *status says that the store could not be read, or a
+ * problem was written. */
+static bool read_commit_at(struct trend *t, const char *parameter, const char *place,
+                           const char *revision, enum gate_status *status)
+{
+    struct call *c = t->call;
     const char *digits = request_parameter(c->request, parameter);
-    *commit = (struct store_commit){0};
     if (!digits)
         return true;
     size_t n = strspn(digits, "0123456789abcdef");
+    t->revision = 0;
+    trend_set(t, "commit", cell_text(digits));
     if (n >= 7 && n <= 40 && digits[n] == '\0')
-        *status = store_commit(c->store, digits, commit, &c->err);
-    if (!*status && commit->id == 0)
-        reply_problem(c->reply, 400,
-                      "The parameter '%s' must be 7 to 40 digits of a commit that has a run, "
-                      "and of no other.",
-                      parameter);
-    return commit->id != 0;
+        *status = trend_query(t, "trend_commit.sql", commit_row);
+    if (*status)
+        return false;
+    trend_set(t, place, cell_integer(t->place_ms));
+    trend_set(t, revision, cell_integer(t->revision));
+    if (t->revision != 0 && t->by_commit)
+        return true;
+    reply_problem(c->reply, 400,
+                  t->revision != 0
+                      ? "A range of commits is one of their order: order=commit."
+                      : "The parameter '%s' must be 7 to 40 digits of a commit that has a run, "
+                        "and of no other.",
+                  parameter);
+    return false;
 }
 
-/* False: *status says that the store could not be read, or a problem was written. */
-static bool read_commits(struct call *c, struct store_trend_query *q, enum gate_status *status)
+/* The row behind which a page begins: "<place of its series>.<time>.<run>.<arm>". */
+static bool read_after(struct trend *t, const char *after)
 {
-    *status = GATE_OK;
-    if (!read_end(c, "from_commit", &q->from_commit, status) ||
-        !read_end(c, "to_commit", &q->to_commit, status))
-        return false;
-    if (q->by_commit || (q->from_commit.id == 0 && q->to_commit.id == 0))
+    int n = 0;
+    size_t len = strspn(after, "0123456789.");
+    if (sscanf(after, "%" SCNd64 ".%" SCNd64 ".%" SCNd64 ".%" SCNd64 "%n", &t->page,
+               &t->after.time_ms, &t->after.run_id, &t->after.arm, &n) == 4 &&
+        (size_t)n == len && after[len] == '\0')
         return true;
-    reply_problem(c->reply, 400, "A range of commits is one of their order: order=commit.");
+    refuse_after(t->call);
     return false;
 }
 
 static bool read_query(struct trend *t)
 {
-    struct call *c = t->call;
-    struct store_trend_query *q = &t->query;
     static const char *const orders[] = {"time", "commit"};
+    static const char *const names[] = {"case", "device", "provider", "contract"};
+    struct call *c = t->call;
+    const char *name, *branch, *after = request_parameter(c->request, "after");
     int order;
-    int64_t raw;
-    *q = (struct store_trend_query){.after = request_parameter(c->request, "after")};
-    const char *points = request_parameter(c->request, "points");
-    const char *limit = request_parameter(c->request, "limit");
-    if (!read_parameter(c, "case", true, &q->case_id) ||
-        !read_parameter(c, "device", true, &q->device_model) ||
-        !read_parameter(c, "provider", false, &q->provider) ||
-        !read_parameter(c, "contract", false, &q->contract) || !read_branch(c, &q->branch) ||
-        !read_number(c, "from", 0, 0, STORE_TREND_END, &q->from_ms) ||
-        !read_number(c, "to", STORE_TREND_END, 0, STORE_TREND_END, &q->to_ms) ||
+    int64_t raw, from_ms, to_ms;
+    for (int i = 0; i < 4; i++) {
+        if (!read_parameter(c, names[i], i < 2, &name))
+            return false;
+        trend_set(t, names[i], cell_text(name));
+    }
+    if (!read_branch(c, &branch) || !read_number(c, "from", 0, 0, END_MS, &from_ms) ||
+        !read_number(c, "to", END_MS, 0, END_MS, &to_ms) ||
         !read_word(c, "order", orders, 2, 0, &order) || !read_number(c, "raw", 0, 0, 1, &raw) ||
-        !read_number(c, raw ? "limit" : "points", POINTS_DEFAULT, 1, POINTS_MAX, &q->points) ||
+        !read_number(c, raw ? "limit" : "points", POINTS_DEFAULT, 1, TREND_MAX_POINTS, &t->most) ||
         !read_columns(t))
         return false;
-    q->by_commit = order == 1;
-    q->raw = raw == 1;
-    if (q->raw && (q->by_commit || points)) {
+    t->by_commit = order == 1;
+    t->raw = raw == 1;
+    trend_set(t, "branch", cell_text(branch));
+    trend_set(t, "from", from_ms > 0 ? cell_integer(from_ms) : cell_text(NULL));
+    trend_set(t, "to", to_ms < END_MS ? cell_integer(to_ms) : cell_text(NULL));
+    trend_set(t, "split", cell_text(t->split));
+    if (t->raw && (t->by_commit || request_parameter(c->request, "points"))) {
         reply_problem(c->reply, 400, "Raw rows come in pages of 'limit' and in the order of time.");
         return false;
     }
-    if (!q->raw && (limit || q->after)) {
+    if (!t->raw && (after || request_parameter(c->request, "limit"))) {
         reply_problem(c->reply, 400, "Only raw rows (raw=1) come in pages.");
         return false;
     }
-    return true;
+    return !after || read_after(t, after);
+}
+
+static enum gate_status put_trend(struct trend *t)
+{
+    TRY(trend_read(t));
+    if (t->page < (int64_t)t->n_series)
+        return t->call->emit.form == EMIT_JSON ? put_answer(t) : put_rows(t);
+    refuse_after(t->call);
+    return GATE_OK;
 }
 
 enum gate_status get_trends(struct call *c)
@@ -281,16 +251,13 @@ enum gate_status get_trends(struct call *c)
         return gate_fail(&c->err, GATE_INTERNAL, "the columns of a trend cannot be read");
     }
     t->call = c;
-    if (rows_read_format(c) && read_query(t) && read_commits(c, &t->query, &status)) {
-        status = store_trend_read(c->store, &t->query, &t->result, &c->err);
-        if (status == GATE_USAGE) {
-            refuse_after(c);
-            status = GATE_OK;
-        } else if (!status) {
-            status = c->emit.form == EMIT_JSON ? put_answer(t) : put_rows(t);
-        }
-        store_trend_release(&t->result);
-    }
+    t->page = -1;
+    if (rows_read_format(c) && read_query(t) &&
+        read_commit_at(t, "from_commit", "from_place", "from_revision", &status) &&
+        read_commit_at(t, "to_commit", "to_place", "to_revision", &status))
+        status = put_trend(t);
+    free(t->points);
+    free(t->series);
     free(t);
     return status;
 }

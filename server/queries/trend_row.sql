@@ -29,6 +29,7 @@ SELECT e.time_ms, -- integer: of the run
   nullif(r.author, '') AS author, -- text null extra: of the commit
   nullif(e.branch, '') AS branch, -- text null: of the run
   iif(e.contract GLOB 'foreign-*', 'foreign', e.verdict) AS verdict, -- verdict: of the case
-  nullif(e.kernel, '') AS kernel -- text null: that was timed
+  nullif(e.kernel, '') AS kernel, -- text null: that was timed
+  e.role -- what it makes its series
 FROM result e CROSS JOIN run r ON r.id = e.run_id LEFT JOIN revision v ON v.id = r.revision_id
 WHERE e.track_id = :track AND e.time_ms = :time AND e.run_id = :run AND e.arm = :arm

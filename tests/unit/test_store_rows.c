@@ -5,7 +5,6 @@
 #include <zlib.h>
 
 #include "gate/store/store_pack.h"
-#include "gate/store/store_trend.h"
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"
 
@@ -181,58 +180,4 @@ TEST_WITHIN(packed_documents, store_set_up, store_tear_down)
     assert_int_equal(kept_of(9, "run.json", false), 0);
     assert_int_equal(kept_of(0, NULL, false), 0);
     assert_int_equal(kept_of(9, NULL, true), 0);
-}
-
-/* A series is drawn as what its newest point of the range is. */
-TEST_WITHIN(role_of_a_series, store_set_up, store_tear_down)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    struct store_trend_query query = {.case_id = CASE, .device_model = GPU};
-    struct store_trend_result trend;
-    must_put(f, s, run_at(1, 100));
-    must_put(f, s, run_at(2, 200));
-    execute(f->path, "UPDATE result SET role = iif(role = 'candidate', 'provider', 'candidate')"
-                     " WHERE time_ms = 200");
-    for (unsigned i = 0; i < 4; i++) {
-        bool turned = i >= 2;
-        query.to_ms = turned ? 250 : 150;
-        query.points = i % 2 == 0 ? 100 : 1; /* rows and buckets */
-        assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
-        assert_true(trend.n_series > 1);
-        for (size_t k = 0; k < trend.n_series; k++)
-            assert_int_equal(trend.series[k].is_candidate,
-                             (strcmp(trend.series[k].provider, "ours") == 0) != turned);
-        store_trend_release(&trend);
-    }
-    store_close(s);
-}
-
-/* Runs of one millisecond are apart on pages too, and each comes once. */
-TEST_WITHIN(pages_of_one_time, store_set_up, store_tear_down)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    for (int i = 0; i < 4; i++)
-        must_put(f, s, run_at(i, i < 3 ? 100 : 101));
-    struct store_trend_query query = {.case_id = CASE,
-                                      .device_model = GPU,
-                                      .provider = "ours",
-                                      .to_ms = INT64_MAX,
-                                      .raw = true,
-                                      .points = 1};
-    char next[80];
-    for (int i = 0; i < 5; i++) {
-        struct store_trend_result trend;
-        assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
-        assert_int_equal(trend.total, 4);
-        assert_int_equal(trend.series[0].n, i < 4);
-        if (i < 4)
-            assert_int_equal(trend.series[0].rows[0].run_id, i + 1);
-        snprintf(next, sizeof(next), "%s", trend.next);
-        query.after = next;
-        store_trend_release(&trend);
-    }
-    assert_string_equal(next, "");
-    store_close(s);
 }
