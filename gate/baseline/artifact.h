@@ -17,7 +17,6 @@
 #define GATE_BASELINE_ARTIFACT_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "gate/base/buf.h"
 #include "gate/base/error.h"

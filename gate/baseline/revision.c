@@ -30,7 +30,6 @@
 #include "gate/base/alloc.h"
 #include "gate/base/clock.h"
 #include "gate/base/environment.h"
-#include "gate/base/file.h"
 #include "gate/base/process.h"
 #include "gate/base/term.h"
 #include "gate/base/utf8.h"

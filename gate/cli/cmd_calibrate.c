@@ -15,7 +15,6 @@
 
 #include "gate/base/alloc.h"
 #include "gate/base/clock.h"
-#include "gate/base/json.h"
 #include "gate/base/term.h"
 #include "gate/base/seed.h"
 #include "gate/base/process.h"

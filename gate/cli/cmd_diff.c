@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_diff.c: gate diff. */
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "gate/baseline/baseline.h"

@@ -104,32 +104,24 @@ static bool is_blank(const struct buf *text)
     return strspn(text->data, " \t\r\n") == text->len;
 }
 
-/* Is a document whole, and of the commit and the branch that it has to be of? */
-static enum gate_status check(const struct import *im, unsigned line, const struct buf *text,
-                              const struct document *d, struct gate_error *err)
-{
-    const struct import_arguments *a = im->arguments;
-    const char *commit = d->git.commit ? d->git.commit : "";
-    const char *branch = d->git.branch ? d->git.branch : "";
-    struct field_fault fault;
-    if (!document_check(d, clock_wall_ms(), &fault))
-        return fields_fault(im->name, line, text->data, text->len, &fault, GATE_IO, err);
-    if (a->commit && strcmp(a->commit, commit) != 0)
-        return gate_fail(err, GATE_IO, "%s:%u: run %.8s is of commit '%s', not of '%s'", im->name,
-                         line, d->uuid, commit, a->commit);
-    if (a->branch && strcmp(a->branch, branch) != 0)
-        return gate_fail(err, GATE_IO, "%s:%u: run %.8s is of branch '%s', not of '%s'", im->name,
-                         line, d->uuid, branch, a->branch);
-    return GATE_OK;
-}
-
+/* If the document is whole, and of the commit and the branch that it has to be of. */
 static enum gate_status store_text(struct import *im, unsigned line, const struct buf *text,
                                    struct gate_error *err)
 {
     RELEASED_BY(document_release) struct document d = {0};
+    const char *wanted_commit = im->arguments->commit, *wanted_branch = im->arguments->branch;
+    struct field_fault fault;
     bool existed = false;
     TRY(document_parse(im->name, line, text->data, text->len, GATE_IO, &d, err));
-    TRY(check(im, line, text, &d, err));
+    const char *commit = d.git.commit, *branch = d.git.branch;
+    if (!document_check(&d, clock_wall_ms(), &fault))
+        return fields_fault(im->name, line, text->data, text->len, &fault, GATE_IO, err);
+    if (wanted_commit && strcmp(wanted_commit, commit) != 0)
+        return gate_fail(err, GATE_IO, "%s:%u: run %.8s is of commit '%s', not of '%s'", im->name,
+                         line, d.uuid, commit, wanted_commit);
+    if (wanted_branch && strcmp(wanted_branch, branch) != 0)
+        return gate_fail(err, GATE_IO, "%s:%u: run %.8s is of branch '%s', not of '%s'", im->name,
+                         line, d.uuid, branch, wanted_branch);
     if (store_put_run(im->store, &d, text->data, text->len, &existed, err))
         return gate_fail_context(err, "%s:%u", im->name, line);
     im->n_existed += existed;

@@ -256,21 +256,6 @@ static const char *embedded(const char *name)
     return "";
 }
 
-/* The lines of a value stand as far to the right as its mark. */
-static void put_value(const char *value, struct buf *out)
-{
-    size_t line = out->len, indent = 0;
-    while (line > 0 && out->data[line - 1] != '\n')
-        line--;
-    while (line + indent < out->len && out->data[line + indent] == ' ')
-        indent++;
-    for (; *value; value++)
-        if (*value == '\n')
-            buf_printf(out, "\n%*s", (int)indent, "");
-        else
-            buf_putc(out, *value);
-}
-
 #define OP_MARK "layernorm" /* in the files of examples/layernorm */
 
 /* Copies a text; @BUILD@, @LIBRARY@, @MAIN@ and @BASELINES@ become what gate.json says, and @IN@
@@ -287,12 +272,21 @@ static enum gate_status write_embedded(const struct init *i, const char *name, c
         size_t k = 0, n = sizeof marks / sizeof marks[0];
         while (k < n && strncmp(at, marks[k].mark, strlen(marks[k].mark)) != 0)
             k++;
-        if (k < n) {
-            put_value(marks[k].value, &text);
-            at += strlen(marks[k].mark);
-        } else {
+        if (k == n) {
             buf_putc(&text, *at++);
+            continue;
         }
+        at += strlen(marks[k].mark);
+        /* The lines of a value stand as far to the right as its mark. */
+        const char *begin = text.data + text.len;
+        while (begin > text.data && begin[-1] != '\n')
+            begin--;
+        const int indent = (int)strspn(begin, " ");
+        for (const char *value = marks[k].value; *value; value++)
+            if (*value == '\n')
+                buf_printf(&text, "\n%*s", indent, "");
+            else
+                buf_putc(&text, *value);
     }
     return write_file(i, path, &text);
 }

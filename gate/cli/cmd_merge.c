@@ -9,8 +9,6 @@
 
 #include "gate/base/alloc.h"
 #include "gate/base/file.h"
-#include "gate/base/json.h"
-#include "gate/base/process.h"
 #include "gate/cli/run_request.h"
 #include "gate/run/run.h"
 

@@ -6,9 +6,6 @@
 #ifndef GATE_CLI_COMMANDS_H
 #define GATE_CLI_COMMANDS_H
 
-#include <cjson/cJSON.h>
-#include <stdint.h>
-
 #include "gate/base/alloc.h"
 #include "gate/base/buf.h"
 #include "gate/base/error.h"

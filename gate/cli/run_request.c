@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "gate/base/clock.h"
-#include "gate/base/process.h"
 #include "gate/base/json.h"
 #include "gate/base/term.h"
 #include "gate/cli/config.h"

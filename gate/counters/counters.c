@@ -247,20 +247,6 @@ static bool read_metric(const struct csv_row *row, const struct csv_row *units, 
     return true;
 }
 
-static double put_together(enum counter_how how, double first, double other)
-{
-    switch (how) {
-    case COUNTER_SUM:
-        return first + other;
-    case COUNTER_QUOTIENT:
-        return other > 0 ? first / other : 0 * (first + other);
-    case COUNTER_SHARE:
-        return other > 0 ? fmin(100 * first / other, 100) : NAN;
-    default:
-        return first;
-    }
-}
-
 static bool read_kernel(const struct csv_row *row, const struct csv_row *units,
                         const struct columns *at, struct ncu_kernel *out)
 {
@@ -272,7 +258,14 @@ static bool read_kernel(const struct csv_row *row, const struct csv_row *units,
         if (!read_metric(row, units, at->metric[i], &counters[i], &first) ||
             !read_metric(row, units, at->other[i], &counters[i], &other))
             return false;
-        out->values.of[i] = put_together(counters[i].how, first, other);
+        const enum counter_how how = counters[i].how;
+        if (how == COUNTER_SUM)
+            first += other;
+        else if (how == COUNTER_QUOTIENT)
+            first = other > 0 ? first / other : 0 * (first + other);
+        else if (how == COUNTER_SHARE)
+            first = other > 0 ? fmin(100 * first / other, 100) : NAN;
+        out->values.of[i] = first;
     }
     return out->name[0];
 }

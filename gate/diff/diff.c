@@ -159,6 +159,12 @@ enum gate_status diff_read_listings(struct diff *d, bool all, struct gate_error 
 #define FILTER_PATIENCE_S 10.0
 #define FILTER_NAMES_MAX 500 /* in one call: arguments have a limit */
 
+/* For a reader. */
+static const char *name_of(const struct diff_row *row)
+{
+    return row->shown[0] ? row->shown : (row->new.kernel ? &row->new : &row->old)->kernel->name;
+}
+
 /* The names are passed as arguments: the filter prints a line for each. */
 void diff_demangle(struct diff *d)
 {
@@ -172,7 +178,7 @@ void diff_demangle(struct diff *d)
         struct process p = {0};
         RELEASED_BY(buf_release) struct buf line = buf_of(PROCESS_LINE_MAX + 1);
         for (size_t i = 0; i < n; i++)
-            argv[i + 1] = diff_kernel_name(&rows[i]);
+            argv[i + 1] = name_of(&rows[i]);
         if (process_start(&p, (char *const *)argv, NULL))
             return;
         for (size_t i = 0; i < n; i++) {
@@ -184,11 +190,6 @@ void diff_demangle(struct diff *d)
         }
         process_finish(&p, 1);
     }
-}
-
-const char *diff_kernel_name(const struct diff_row *row)
-{
-    return row->shown[0] ? row->shown : (row->new.kernel ? &row->new : &row->old)->kernel->name;
 }
 
 void diff_release(struct diff *d)
@@ -235,7 +236,7 @@ static void put_row(const struct diff_row *row, bool markdown, struct table *t)
         snprintf(both, sizeof both, "%s -> %s", old, new);
         table_cell(t, differs ? TERM_YELLOW : TERM_PLAIN, differs ? both : new[0] ? new : old);
     }
-    (markdown ? markdown_code : term_puts)(diff_kernel_name(row), &name);
+    (markdown ? markdown_code : term_puts)(name_of(row), &name);
     table_cell(t, TERM_PLAIN, name.data);
 }
 
@@ -314,7 +315,7 @@ static void put_kernel(const struct diff_row *row, bool sides, const struct repo
     const bool markdown = style->markdown;
     RELEASED_BY(buf_release) struct buf text = buf_of(out->max);
     buf_puts(out, markdown ? "\n`" : "\n");
-    report_safe_name(diff_kernel_name(row), out);
+    report_safe_name(name_of(row), out);
     buf_puts(out, markdown ? "`\n\n" : "\n");
     if (row->why[0]) {
         buf_puts(out, "absent: ");

@@ -110,9 +110,6 @@ enum gate_status diff_read_listings(struct diff *d, bool all, struct gate_error 
  * stay as they are in the file. */
 void diff_demangle(struct diff *d);
 
-/* The name of a row's kernel, for a reader. */
-const char *diff_kernel_name(const struct diff_row *row);
-
 /* Kernels of the same code are counted and, where `all` is true, listed too. */
 void diff_write(const struct diff *d, bool all, const struct report_style *style, struct buf *out);
 /* Of each kernel whose listing was read, the instructions that occur more or less often and those

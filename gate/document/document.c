@@ -46,16 +46,9 @@ SHAPE(estimate);
 
 /* ---- use ---- */
 
-#define FOREIGN_LENGTH (sizeof DOCUMENT_FOREIGN - 1)
-
-bool document_is_foreign(const struct document *d)
-{
-    return !strncmp(d->contract, DOCUMENT_FOREIGN "-", FOREIGN_LENGTH + 1);
-}
-
 bool document_case_is_foreign(const struct document_case *c)
 {
-    return !strncmp(c->id, DOCUMENT_FOREIGN "/", FOREIGN_LENGTH + 1);
+    return !strncmp(c->id, DOCUMENT_FOREIGN "/", sizeof DOCUMENT_FOREIGN);
 }
 
 bool document_take(const char *text, size_t len, struct document *out, struct field_fault *fault)
@@ -170,14 +163,14 @@ static bool check_intervals(const struct document_case *c, struct field_fault *f
 static bool check_foreign(const struct document *d, const struct document_case *c,
                           struct field_fault *fault)
 {
-    bool same = document_is_foreign(d) == document_case_is_foreign(c);
+    bool foreign = !strncmp(d->contract, DOCUMENT_FOREIGN "-", sizeof DOCUMENT_FOREIGN);
     bool bare = c->verdict == VERDICT_NO_VERDICT && !c->has_ratio && !c->has_baseline;
-    if (!same)
+    if (foreign != document_case_is_foreign(c))
         return field_refuse(fault, "/id: '%.160s' does not go with the contract '%s'", c->id,
                             d->contract);
     for (size_t i = 0; i < c->n_arms; i++)
         bare &= c->arms[i].role == ROLE_CANDIDATE && !c->arms[i].has_verify;
-    return !document_is_foreign(d) || bare ||
+    return !foreign || bare ||
            field_refuse(fault,
                         "/verdict: '%.100s' is of another tool: it has no verdict, no baseline, "
                         "no verification and no other library",

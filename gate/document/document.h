@@ -63,11 +63,10 @@ enum gate_status document_load(const char *path, struct document *out, struct ga
 void document_release(struct document *d);
 
 /*
- * Did another tool measure the run (gate/foreign), or the case? Nothing was verified, and there is
- * no verdict. The contract of such a run is "foreign-TOOL", its cases are "foreign/TOOL/...".
+ * Did another tool measure the case (gate/foreign)? Nothing was verified, and there is no verdict.
+ * The contract of such a run is "foreign-TOOL", its cases are "foreign/TOOL/...".
  */
 #define DOCUMENT_FOREIGN "foreign"
-bool document_is_foreign(const struct document *d);
 bool document_case_is_foreign(const struct document_case *c);
 
 /* The first arm with that role; NULL if none has, for example after the worker died. */

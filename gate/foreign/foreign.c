@@ -3,7 +3,6 @@
 #include "gate/foreign/foreign.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +15,6 @@
 #include "gate/base/utf8.h"
 #include "version.h"
 
-#define ID_MAX 160
 #define CASES_MAX 10000 /* of a run document */
 #define DOCUMENT_MAX ((size_t)64 << 20)
 #define THRESHOLD 0.02 /* a document must have one; these times are judged by none */
@@ -44,6 +42,32 @@ bool foreign_tool(const char *name, enum foreign_tool *out)
 
 /* ---- reading ---- */
 
+/*
+ * The id of a case by the name of a result: in lower case, with a dash for each other character
+ * that an id cannot have. A name that is too long, or not of ASCII, ends in a hash of it, so that
+ * its id is its own.
+ */
+static void make_id(const char *tool, const char *name, char out[FOREIGN_ID_MAX + 1])
+{
+    char hash[SHA256_DIGEST_STRING_LENGTH];
+    size_t n = (size_t)snprintf(out, FOREIGN_ID_MAX + 1, DOCUMENT_FOREIGN "/%s/", tool);
+    bool whole = strlen(name) <= FOREIGN_ID_MAX - n;
+    for (const char *at = name; *at; at++) {
+        const char c = (char)tolower((unsigned char)*at);
+        whole &= (unsigned char)c < 0x80;
+        if (n < FOREIGN_ID_MAX)
+            out[n++] = strchr("abcdefghijklmnopqrstuvwxyz0123456789_./+", c) ? c : '-';
+    }
+    while (out[n - 1] == '-')
+        n--;
+    out[n] = '\0';
+    if (whole)
+        return;
+    n = n < FOREIGN_ID_MAX - 9 ? n : FOREIGN_ID_MAX - 9;
+    SHA256Data((const unsigned char *)name, strlen(name), hash);
+    snprintf(out + n, 10, "-%.8s", hash);
+}
+
 struct foreign_time *reading_add(struct reading *r, const char *name, double ns, char *place)
 {
     struct foreign_file *out = r->out;
@@ -62,15 +86,20 @@ struct foreign_time *reading_add(struct reading *r, const char *name, double ns,
     if (!(out->n_times & (out->n_times - 1))) /* room for twice as many */
         out->times = xrealloc(out->times, out->n_times ? 2 * out->n_times : 1, sizeof *out->times);
     struct foreign_time *t = &out->times[out->n_times++];
-    *t = (struct foreign_time){.name = xstrdup(name),
-                               .place = place,
-                               .p50_ns = ns,
-                               .p50_lo_ns = NAN,
-                               .p50_hi_ns = NAN,
-                               .p10_ns = NAN,
-                               .p90_ns = NAN,
-                               .samples = 1,
-                               .launches_per_sample = 1};
+    const char *tool = tools[r->tool].name, *figure = tools[r->tool].figure;
+    *t = (struct foreign_time){
+        .name = xstrdup(name),
+        .place = place,
+        .reason = xasprintf("not judged: %s of %s, by %s", figure, name, tool),
+        .arm = {.provider = tool, .role = ROLE_CANDIDATE, .kernel = figure, .has_timing = true}};
+    make_id(tool, name, t->id);
+    struct document_timing *timing = &t->arm.timing;
+    fields_clear(&document_timing_shape, timing);
+    timing->p50_ns = ns;
+    timing->samples = timing->launches_per_sample = 1;
+    timing->cold = r->tool == FOREIGN_NVBENCH; /* it clears the L2 */
+    timing->input_sets = timing->single_samples = 0;
+    timing->tflops = timing->gbps = timing->sm_clock_mhz = 0;
     return t;
 }
 
@@ -104,7 +133,8 @@ bool reading_number(const char *text, double *out)
 enum gate_status foreign_read(enum foreign_tool tool, const char *name, const char *text,
                               size_t len, struct foreign_file *out, struct gate_error *err)
 {
-    struct reading r = {.name = name, .text = text, .len = len, .out = out, .err = err};
+    struct reading r = {
+        .tool = tool, .name = name, .text = text, .len = len, .out = out, .err = err};
     *out = (struct foreign_file){.times = NULL};
     enum gate_status status = tools[tool].read(&r);
     if (!status && out->n_times == 0)
@@ -113,12 +143,17 @@ enum gate_status foreign_read(enum foreign_tool tool, const char *name, const ch
     return status;
 }
 
+void foreign_release_time(struct foreign_time *t)
+{
+    free(t->name);
+    free(t->place);
+    free(t->reason);
+}
+
 void foreign_release(struct foreign_file *file)
 {
-    for (size_t i = 0; i < file->n_times; i++) {
-        free(file->times[i].name);
-        free(file->times[i].place);
-    }
+    for (size_t i = 0; i < file->n_times; i++)
+        foreign_release_time(&file->times[i]);
     for (size_t i = 0; i < file->n_devices; i++)
         free(file->devices[i].name);
     free(file->times);
@@ -132,158 +167,81 @@ void foreign_release(struct foreign_file *file)
 
 /* ---- documents ---- */
 
-/*
- * The id of a case by the name of a result: in lower case, with a dash for each other character
- * that an id cannot have. A name that is too long, or not of ASCII, ends in a hash of it, so that
- * its id is its own.
- */
-static void make_id(const char *tool, const char *name, char out[ID_MAX + 1])
+/* Of one device after the other, by id. */
+static int compare_times(const void *a, const void *b)
 {
-    char hash[SHA256_DIGEST_STRING_LENGTH];
-    size_t n = (size_t)snprintf(out, ID_MAX + 1, DOCUMENT_FOREIGN "/%s/", tool);
-    bool whole = strlen(name) <= ID_MAX - n;
-    for (const char *at = name; *at; at++) {
-        const char c = (char)tolower((unsigned char)*at);
-        whole &= (unsigned char)c < 0x80;
-        if (n < ID_MAX)
-            out[n++] = strchr("abcdefghijklmnopqrstuvwxyz0123456789_./+", c) ? c : '-';
-    }
-    while (out[n - 1] == '-')
-        n--;
-    out[n] = '\0';
-    if (whole)
-        return;
-    n = n < ID_MAX - 9 ? n : ID_MAX - 9;
-    SHA256Data((const unsigned char *)name, strlen(name), hash);
-    snprintf(out + n, 10, "-%.8s", hash);
-}
-
-/* A result on its way into a document. */
-struct made {
-    const struct foreign_time *time;
-    char id[ID_MAX + 1];
-    char *reason;
-    struct document_arm arm;
-};
-
-struct making {
-    const struct foreign_file *file;
-    const struct foreign_about *about;
-    const struct foreign_device *device; /* NULL: the file names none */
-    const char *tool, *model;
-    struct made *made; /* by id */
-    size_t n_made;
-};
-
-static int compare_ids(const void *a, const void *b)
-{
-    const struct made *one = a, *other = b;
-    return strcmp(one->id, other->id);
-}
-
-static enum gate_status make_ids(struct making *m, struct gate_error *err)
-{
-    const struct foreign_file *f = m->file;
-    for (size_t i = 0; i < f->n_times; i++) {
-        struct made *made = &m->made[m->n_made];
-        if (m->device && &f->devices[f->times[i].device] != m->device)
-            continue;
-        made->time = &f->times[i];
-        make_id(m->tool, f->times[i].name, made->id);
-        m->n_made++;
-    }
-    if (m->n_made > CASES_MAX)
-        return gate_fail(err, GATE_IO, "%s: has %zu results, of which a run may have %d",
-                         m->about->name, m->n_made, CASES_MAX);
-    qsort(m->made, m->n_made, sizeof *m->made, compare_ids);
-    for (size_t i = 1; i < m->n_made; i++) {
-        const struct made *one = &m->made[i - 1], *other = &m->made[i];
-        if (!strcmp(one->id, other->id))
-            return gate_fail(err, GATE_IO, "%s: '%.100s' (%s) and '%.100s' (%s) are one case, '%s'",
-                             m->about->name, one->time->name, one->time->place, other->time->name,
-                             other->time->place, one->id);
-    }
-    return GATE_OK;
-}
-
-static void make_case(const struct making *m, struct made *made, struct document_case *c)
-{
-    struct document_timing *t = &made->arm.timing;
-    fields_clear(&document_case_shape, c);
-    fields_clear(&document_timing_shape, t);
-    made->reason = xasprintf("not judged: %s of %s, by %s", tools[m->about->tool].figure,
-                             made->time->name, m->tool);
-    c->id = made->id;
-    c->op = m->tool;
-    c->dtype = "none";
-    c->verdict = VERDICT_NO_VERDICT;
-    c->reason = made->reason;
-    c->mode = MODE_NONE;
-    c->arms = &made->arm;
-    c->n_arms = 1;
-    made->arm.provider = m->tool;
-    made->arm.role = ROLE_CANDIDATE;
-    made->arm.kernel = tools[m->about->tool].figure;
-    made->arm.has_timing = true;
-    t->p50_ns = made->time->p50_ns;
-    t->p50_lo_ns = made->time->p50_lo_ns;
-    t->p50_hi_ns = made->time->p50_hi_ns;
-    t->p10_ns = made->time->p10_ns;
-    t->p90_ns = made->time->p90_ns;
-    t->samples = made->time->samples;
-    t->launches_per_sample = made->time->launches_per_sample;
-    t->cold = m->about->tool == FOREIGN_NVBENCH; /* it clears the L2 */
-    t->input_sets = t->single_samples = 0;
-    t->tflops = t->gbps = t->sm_clock_mhz = 0;
+    const struct foreign_time *one = a, *other = b;
+    return one->device != other->device ? (one->device > other->device ? 1 : -1)
+                                        : strcmp(one->id, other->id);
 }
 
 /* RFC 9562's version 8, of all that tells the run from others. */
-static void derive_uuid(const struct making *m, const char *sha256, char uuid[37])
+static void derive_uuid(const struct foreign_about *about, const struct foreign_device *device,
+                        const char *model, const char *sha256, char uuid[37])
 {
     char hex[SHA256_DIGEST_STRING_LENGTH];
-    const struct origin *o = m->about->origin;
-    char *all = xasprintf("%s %s %s %s %s %lld", sha256, m->tool, o->commit, o->branch, m->model,
-                          m->device ? (long long)m->device->id : -1);
+    const struct origin *o = about->origin;
+    char *all = xasprintf("%s %s %s %s %s %lld", sha256, tools[about->tool].name, o->commit,
+                          o->branch, model, device ? (long long)device->id : -1);
     SHA256Data((const unsigned char *)all, strlen(all), hex);
     free(all);
     snprintf(uuid, 37, "%.8s-%.4s-8%.3s-%c%.3s-%.12s", hex, hex + 8, hex + 12, "89ab"[hex[15] % 4],
              hex + 16, hex + 19);
 }
 
-/* The document, but for its cases. */
-static enum gate_status make_document(struct making *m, foreign_document_fn fn, void *context,
-                                      struct gate_error *err)
+static void make_case(const char *tool, struct foreign_time *t, struct document_case *c)
 {
-    const struct foreign_about *about = m->about;
+    fields_clear(&document_case_shape, c);
+    c->id = t->id;
+    c->op = tool;
+    c->dtype = "none";
+    c->verdict = VERDICT_NO_VERDICT;
+    c->reason = t->reason;
+    c->mode = MODE_NONE;
+    c->arms = &t->arm;
+    c->n_arms = 1;
+}
+
+/* Of n times, which are all of a device; NULL: the file names none. */
+static enum gate_status make_document(const struct foreign_file *f,
+                                      const struct foreign_about *about,
+                                      const struct foreign_device *device,
+                                      struct foreign_time *times, size_t n, foreign_document_fn fn,
+                                      void *context, struct gate_error *err)
+{
     const struct origin *o = about->origin;
-    const char *slash = strrchr(about->name, '/'), *file = slash ? slash + 1 : about->name;
-    const char *host = m->file->host, *name = about->device ? m->model : m->device->name;
+    const char *tool = tools[about->tool].name, *slash = strrchr(about->name, '/');
+    const char *model = about->device ? about->device : device->model;
     char sha256[SHA256_DIGEST_STRING_LENGTH], uuid[37], contract[64], who[200], file_name[200];
+    RELEASED_BY(buf_release) struct buf text = buf_of(DOCUMENT_MAX);
+    if (n > CASES_MAX)
+        return gate_fail(err, GATE_IO, "%s: has %zu results, of which a run may have %d",
+                         about->name, n, CASES_MAX);
     SHA256Data((const unsigned char *)about->text, about->len, sha256);
-    derive_uuid(m, sha256, uuid);
-    snprintf(contract, sizeof contract, DOCUMENT_FOREIGN "-%s", m->tool);
-    utf8_print(file_name, sizeof file_name, "%s", file);
+    derive_uuid(about, device, model, sha256, uuid);
+    snprintf(contract, sizeof contract, DOCUMENT_FOREIGN "-%s", tool);
+    utf8_print(file_name, sizeof file_name, "%s", slash ? slash + 1 : about->name);
     utf8_print(who, sizeof who, "%.*s@%s", (int)strcspn(o->who, "@"), o->who,
-               host ? host : o->who + strcspn(o->who, "@") + 1);
+               f->host ? f->host : o->who + strcspn(o->who, "@") + 1);
     struct document_library library = {.role = ROLE_CANDIDATE,
-                                       .provider = m->tool,
-                                       .version = m->file->version ? m->file->version : "",
+                                       .provider = tool,
+                                       .version = f->version ? f->version : "",
                                        .file = file_name,
                                        .sha256 = sha256};
     struct document d;
     fields_clear(&document_shape, &d);
     d.schema = "gate-run/1";
     d.uuid = uuid;
-    d.time_ms = m->file->time_ms ? m->file->time_ms : about->time_ms;
+    d.time_ms = f->time_ms ? f->time_ms : about->time_ms;
     d.duration_ms = 0;
     d.gate_version = GATE_VERSION;
     d.git = origin_document(o);
     d.who = who;
-    d.suite = m->tool;
+    d.suite = tool;
     d.device =
-        (struct document_device){.kind = strncmp(m->model, "host-", 5) ? DEVICE_CUDA : DEVICE_HOST,
-                                 .model = m->model,
-                                 .name = name,
+        (struct document_device){.kind = strncmp(model, "host-", 5) ? DEVICE_CUDA : DEVICE_HOST,
+                                 .model = model,
+                                 .name = about->device ? model : device->name,
                                  .uuid = "",
                                  .capability = "",
                                  .driver = "",
@@ -295,40 +253,36 @@ static enum gate_status make_document(struct making *m, foreign_document_fn fn, 
     d.seed = "0000000000000000";
     d.verdict = VERDICT_NO_VERDICT;
     d.exit_code = GATE_NO_VERDICT;
-    d.cases = xcalloc(m->n_made, sizeof *d.cases);
-    for (; d.n_cases < m->n_made; d.n_cases++)
-        make_case(m, &m->made[d.n_cases], &d.cases[d.n_cases]);
-
-    RELEASED_BY(buf_release) struct buf text = buf_of(DOCUMENT_MAX);
+    d.cases = xcalloc(n, sizeof *d.cases);
+    for (; d.n_cases < n; d.n_cases++)
+        make_case(tool, &times[d.n_cases], &d.cases[d.n_cases]);
     document_write(&d, &text);
     free(d.cases);
     free(d.git.first_parents);
-    enum gate_status status = text.failed ? gate_fail(err, GATE_IO, "%s: is too large", about->name)
-                                          : fn(context, &text, err);
-    return status;
+    return text.failed ? gate_fail(err, GATE_IO, "%s: is too large", about->name)
+                       : fn(context, &text, err);
 }
 
-enum gate_status foreign_documents(const struct foreign_file *file,
-                                   const struct foreign_about *about, foreign_document_fn fn,
-                                   void *context, struct gate_error *err)
+enum gate_status foreign_documents(struct foreign_file *file, const struct foreign_about *about,
+                                   foreign_document_fn fn, void *context, struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
+    struct foreign_time *t = file->times;
     if (file->n_devices == 0 && !about->device)
         return gate_fail(err, GATE_USAGE,
                          "%s: does not say which device was measured: add --device MODEL, such as "
                          "nvidia-h200",
                          about->name);
-    for (size_t i = 0; !status && (i < file->n_devices || i == 0); i++) {
-        struct making m = {.file = file, .about = about, .tool = tools[about->tool].name};
-        m.device = file->n_devices > 0 ? &file->devices[i] : NULL;
-        m.model = about->device ? about->device : m.device->model;
-        m.made = xcalloc(file->n_times, sizeof *m.made);
-        status = make_ids(&m, err);
-        if (!status && m.n_made > 0)
-            status = make_document(&m, fn, context, err);
-        for (size_t k = 0; k < m.n_made; k++)
-            free(m.made[k].reason);
-        free(m.made);
+    qsort(t, file->n_times, sizeof *t, compare_times);
+    for (size_t i = 1; i < file->n_times; i++)
+        if (!compare_times(&t[i - 1], &t[i]))
+            return gate_fail(err, GATE_IO, "%s: '%.100s' (%s) and '%.100s' (%s) are one case, '%s'",
+                             about->name, t[i - 1].name, t[i - 1].place, t[i].name, t[i].place,
+                             t[i].id);
+    for (size_t i = 0, n; i < file->n_times; i += n) {
+        for (n = 1; i + n < file->n_times && t[i + n].device == t[i].device;)
+            n++;
+        TRY(make_document(file, about, file->n_devices ? &file->devices[t[i].device] : NULL, &t[i],
+                          n, fn, context, err));
     }
-    return status;
+    return GATE_OK;
 }

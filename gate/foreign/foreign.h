@@ -20,12 +20,14 @@ enum foreign_tool {
 /* By its name; false: it is none. */
 bool foreign_tool(const char *name, enum foreign_tool *out);
 
-/* Times are in ns; NAN is not known. */
+#define FOREIGN_ID_MAX 160
+
 struct foreign_time {
-    char *name;  /* as the tool has it, with its parameters */
-    char *place; /* in the file, for messages */
-    double p50_ns, p50_lo_ns, p50_hi_ns, p10_ns, p90_ns;
-    int64_t samples, launches_per_sample;
+    char *name;                  /* as the tool has it, with its parameters */
+    char *place;                 /* in the file, for messages */
+    char id[FOREIGN_ID_MAX + 1]; /* of the case that it becomes, */
+    char *reason;                /* which is not judged, and why */
+    struct document_arm arm;
     size_t device; /* place among the devices */
 };
 
@@ -73,15 +75,15 @@ typedef enum gate_status (*foreign_document_fn)(void *context, const struct buf 
  * Hands over the run document of each device of the file, as JSON. The same file of the same commit
  * gives the same runs. GATE_USAGE: no device is known. GATE_IO: the file cannot be a run.
  */
-enum gate_status foreign_documents(const struct foreign_file *file,
-                                   const struct foreign_about *about, foreign_document_fn fn,
-                                   void *context, struct gate_error *err);
+enum gate_status foreign_documents(struct foreign_file *file, const struct foreign_about *about,
+                                   foreign_document_fn fn, void *context, struct gate_error *err);
 
 /* ---- what the readers of the tools' files share ---- */
 
 #define FOREIGN_NAME_MAX 1000 /* bytes of the name of a result */
 
 struct reading {
+    enum foreign_tool tool;
     const char *name, *text; /* of the file */
     size_t len;
     struct foreign_file *out;
@@ -92,6 +94,8 @@ struct reading {
  * else the file says. NULL, after the error: it has no name, or cannot take that long. `place` is
  * taken over. */
 struct foreign_time *reading_add(struct reading *r, const char *name, double ns, char *place);
+
+void foreign_release_time(struct foreign_time *t);
 
 /* When it was, as ISO 8601 says it: "2026-01-31T12:00:00.5+01:00", or without a zone. 0: that is
  * no such time, or has no zone, and `is_utc` is false. */

@@ -148,26 +148,11 @@ static enum gate_status read_summary(struct reading *r, const cJSON *list, const
     return GATE_OK;
 }
 
-/* "copy/T=F32/Elements=1024" */
-static void name_state(const char *benchmark, const cJSON *state, struct buf *out)
-{
-    const cJSON *axis;
-    buf_puts(out, benchmark);
-    cJSON_ArrayForEach (axis, json_member(state, "axis_values")) {
-        const cJSON *value = json_member(axis, "value");
-        buf_printf(out, "/%s=", json_string(axis, "name", ""));
-        if (cJSON_IsNumber(value))
-            json_write_number(value->valuedouble, out);
-        else
-            buf_puts(out, cJSON_IsString(value) ? value->valuestring : "");
-    }
-}
-
 static enum gate_status read_state(struct reading *r, const char *benchmark, const cJSON *item,
                                    const char *pointer)
 {
     RELEASED_BY(buf_release) struct buf name = buf_of(FOREIGN_NAME_MAX + 1);
-    const cJSON *list = json_member(item, "summaries");
+    const cJSON *axis, *list = json_member(item, "summaries");
     double mean = 0, samples = 0;
     bool has_mean, has_samples;
     size_t device = 0;
@@ -182,14 +167,22 @@ static enum gate_status read_state(struct reading *r, const char *benchmark, con
         device++;
     if (device == r->out->n_devices)
         return refuse_at(r, pointer, "its device %lld is not among the devices", (long long)id);
-    name_state(benchmark, item, &name);
+    buf_puts(&name, benchmark); /* "copy/T=F32/Elements=1024" */
+    cJSON_ArrayForEach (axis, json_member(item, "axis_values")) {
+        const cJSON *value = json_member(axis, "value");
+        buf_printf(&name, "/%s=", json_string(axis, "name", ""));
+        if (cJSON_IsNumber(value))
+            json_write_number(value->valuedouble, &name);
+        else
+            buf_puts(&name, cJSON_IsString(value) ? value->valuestring : "");
+    }
     if (name.failed)
         return refuse_at(r, pointer, "its axes have more than %d bytes", FOREIGN_NAME_MAX);
     struct foreign_time *t = reading_add(r, name.data, mean * 1e9, xstrdup(pointer));
     if (!t)
         return GATE_IO;
     t->device = device;
-    t->samples = count_of(samples);
+    t->arm.timing.samples = count_of(samples);
     return GATE_OK;
 }
 
@@ -256,8 +249,8 @@ static enum gate_status pytest_benchmark_of(struct reading *r, const cJSON *item
         reading_add(r, name->valuestring, median->valuedouble * 1e9, xstrdup(place));
     if (!t)
         return GATE_IO;
-    t->samples = count_of(rounds->valuedouble);
-    t->launches_per_sample = count_of(json_number(stats, "iterations", 1));
+    t->arm.timing.samples = count_of(rounds->valuedouble);
+    t->arm.timing.launches_per_sample = count_of(json_number(stats, "iterations", 1));
     return GATE_OK;
 }
 
@@ -315,7 +308,7 @@ static enum gate_status google_benchmark_of(struct reading *r, const cJSON *item
                                          time->valuedouble * unit_ns(unit), xstrdup(pointer));
     if (!t)
         return GATE_IO;
-    t->samples = !is_aggregate;
+    t->arm.timing.samples = !is_aggregate;
     return GATE_OK;
 }
 
@@ -324,7 +317,7 @@ static int compare_times(const void *a, const void *b)
 {
     const struct foreign_time *one = a, *other = b;
     int by_name = strcmp(one->name, other->name);
-    return by_name ? by_name : (int)(other->samples - one->samples);
+    return by_name ? by_name : (int)(other->arm.timing.samples - one->arm.timing.samples);
 }
 
 enum gate_status reading_google(struct reading *r)
@@ -338,17 +331,16 @@ enum gate_status reading_google(struct reading *r)
     size_t n_kept = 0;
     for (size_t i = 0, n = 0; i < out->n_times; i += n) {
         struct foreign_time *first = &out->times[i];
+        struct document_timing *timing = &first->arm.timing;
         size_t n_repeated = 0;
         for (n = 0; i + n < out->n_times && !strcmp(first[n].name, first->name); n++)
-            if (first[n].samples > 0)
-                ns[n_repeated++] = first[n].p50_ns;
+            if (first[n].arm.timing.samples > 0)
+                ns[n_repeated++] = first[n].arm.timing.p50_ns;
         if (n_repeated > 0)
-            first->p50_ns = stats_middle(ns, n_repeated);
-        first->samples = n_repeated > 0 ? (int64_t)n_repeated : 1;
-        for (size_t k = n; k-- > 1;) {
-            free(first[k].name);
-            free(first[k].place);
-        }
+            timing->p50_ns = stats_middle(ns, n_repeated);
+        timing->samples = n_repeated > 0 ? (int64_t)n_repeated : 1;
+        for (size_t k = n; k-- > 1;)
+            foreign_release_time(&first[k]);
         out->times[n_kept++] = *first;
     }
     out->n_times = n_kept;

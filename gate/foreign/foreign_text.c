@@ -106,11 +106,12 @@ static enum gate_status read_result(const struct cursor *c, const struct csv_row
         reading_add(c->r, row->field[place[NAME]], number[P50], place_of(c->line));
     if (!t)
         return GATE_IO;
-    t->p50_lo_ns = lo;
-    t->p50_hi_ns = hi;
-    t->p10_ns = number[P10];
-    t->p90_ns = number[P90];
-    t->samples = number[SAMPLES] >= 1 ? (int64_t)number[SAMPLES] : 1;
+    struct document_timing *timing = &t->arm.timing;
+    timing->p50_lo_ns = lo;
+    timing->p50_hi_ns = hi;
+    timing->p10_ns = number[P10];
+    timing->p90_ns = number[P90];
+    timing->samples = number[SAMPLES] >= 1 ? (int64_t)number[SAMPLES] : 1;
     return GATE_OK;
 }
 

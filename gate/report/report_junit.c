@@ -13,19 +13,14 @@
 #include "gate/base/utf8.h"
 #include "gate/report/report_units.h"
 
-/* XML 1.0 has no form at all for other characters. */
-static bool is_xml(uint32_t code)
-{
-    return code == '\t' || code == '\n' || code == '\r' || (code >= 0x20 && code <= 0xd7ff) ||
-           (code >= 0xe000 && code <= 0xfffd) || (code >= 0x10000 && code != UTF8_BAD);
-}
-
 /* Text or the value of an attribute in double quotes. */
 static void put_xml(const char *text, struct buf *out)
 {
     uint32_t code;
     for (size_t n; (n = utf8_next(text, &code)); text += n) {
-        if (!is_xml(code))
+        /* XML 1.0 has no form at all for other characters. */
+        if ((code < 0x20 && !strchr("\t\n\r", (int)code)) || (code >= 0xd800 && code <= 0xdfff) ||
+            code == 0xfffe || code == 0xffff || code == UTF8_BAD)
             continue;
         if (code == '<')
             buf_puts(out, "&lt;");

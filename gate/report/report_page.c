@@ -498,27 +498,6 @@ static int compare_cases(const void *a, const void *b)
     return order ? order : (x > y) - (x < y);
 }
 
-/* A summary: all cases in their order, else as many of the worst as there is room for. */
-static void fit_markdown(const struct page *whole, size_t most, struct buf *out)
-{
-    struct page p = *whole;
-    size_t n_cases = p.n_cases, n_calibrated = p.n_calibrated;
-    RELEASED_BY(buf_release) struct buf summary = buf_of(most);
-    p.out = &summary;
-    markdown_page(&p);
-    if (summary.failed)
-        qsort(p.cases, n_cases, sizeof *p.cases, compare_cases);
-    for (size_t n = n_cases > n_calibrated ? n_cases : n_calibrated; summary.failed && n > 0;) {
-        n = n * 7 / 8;
-        p.n_cases = n < n_cases ? n : n_cases;
-        p.n_calibrated = n < n_calibrated ? n : n_calibrated;
-        buf_clear(&summary);
-        markdown_page(&p);
-    }
-    out->failed |= summary.failed;
-    buf_append(out, summary.data, summary.len);
-}
-
 void report_page(const struct document *d, const struct report_style *style, struct buf *out)
 {
     const bool markdown = style->markdown;
@@ -535,17 +514,29 @@ void report_page(const struct document *d, const struct report_style *style, str
                      .cases = xcalloc(d->n_cases, sizeof *p.cases),
                      .n_cases = d->n_cases,
                      .calibrated = xcalloc(n_calibrated, sizeof *p.calibrated),
-                     .n_calibrated = n_calibrated,
-                     .out = out};
+                     .n_calibrated = n_calibrated};
     for (size_t i = 0; i < d->n_cases; i++)
         p.cases[i] = &d->cases[i];
     for (size_t i = 0; i < n_calibrated; i++)
         p.calibrated[i] = &d->calibration.cases[i];
     qsort(p.calibrated, n_calibrated, sizeof *p.calibrated, page_compare_calibrated);
-    if (markdown)
-        fit_markdown(&p, style->markdown_max ? style->markdown_max : REPORT_MARKDOWN_MAX, out);
-    else
-        text_page(&p);
+    RELEASED_BY(buf_release)
+    struct buf summary = buf_of(style->markdown_max ? style->markdown_max : REPORT_MARKDOWN_MAX);
+    p.out = markdown ? &summary : out;
+    (markdown ? markdown_page : text_page)(&p);
+    /* A summary has all cases in their order, else as many of the worst as there is room for. */
+    if (summary.failed)
+        qsort(p.cases, d->n_cases, sizeof *p.cases, compare_cases);
+    for (size_t n = d->n_cases > n_calibrated ? d->n_cases : n_calibrated;
+         summary.failed && n > 0;) {
+        n = n * 7 / 8;
+        p.n_cases = n < d->n_cases ? n : d->n_cases;
+        p.n_calibrated = n < n_calibrated ? n : n_calibrated;
+        buf_clear(&summary);
+        markdown_page(&p);
+    }
+    out->failed |= summary.failed;
+    buf_append(out, summary.data, summary.len);
     free(p.cases);
     free(p.calibrated);
 }

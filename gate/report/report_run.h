@@ -41,11 +41,8 @@ void left_out_add(struct left_out_sums *sums, const char *id, const struct docum
  * 'gate verify --tier nightly')"; nothing if all checks were made. Not escaped. */
 void left_out_write(const struct left_out_sums *sums, struct buf *out);
 
-/* "2 cases were looked at on their own shape alone, since the kernel takes no other: A, B", each
- * written by `put`; nothing when there is none. */
-void left_out_write_own_shape(const struct left_out_sums *sums, report_put_fn put, struct buf *out);
-
-/* Both for a terminal, each as a line. */
+/* The same for a terminal, and the cases of which only the own shape was looked at, each as a line.
+ */
 void left_out_write_lines(const struct left_out_sums *sums, struct buf *out);
 
 #define COVERED_OPS 32 /* at most; more are left out */

@@ -60,7 +60,9 @@ void left_out_write(const struct left_out_sums *sums, struct buf *out)
         buf_printf(out, "%s%s", first ? "" : ", ", sums->not_declared);
 }
 
-void left_out_write_own_shape(const struct left_out_sums *sums, report_put_fn put, struct buf *out)
+/* "2 cases were looked at on their own shape alone, since the kernel takes no other: A, B", each
+ * written by `put`; nothing when there is none. */
+static void write_own_shape(const struct left_out_sums *sums, report_put_fn put, struct buf *out)
 {
     int64_t named = 0;
     if (sums->own_shape_only == 0)
@@ -87,7 +89,7 @@ void left_out_write_lines(const struct left_out_sums *sums, struct buf *out)
         buf_putc(out, '\n');
     }
     if (sums->own_shape_only > 0) {
-        left_out_write_own_shape(sums, term_puts, out);
+        write_own_shape(sums, term_puts, out);
         buf_putc(out, '\n');
     }
 }
@@ -245,7 +247,7 @@ static void say_left_out(const struct page *p, struct buf *out)
 
 static void say_own_shape(const struct page *p, struct buf *out)
 {
-    left_out_write_own_shape(&p->run->left_out, p->code, out);
+    write_own_shape(&p->run->left_out, p->code, out);
 }
 
 /* "not served, and not counted: 2 of the suite's 3 cases: A, B": the ids are plain ASCII, by the

@@ -217,22 +217,17 @@ static void put_row(const struct table *t, const struct cell *row, struct buf *o
     buf_puts(out, " |\n");
 }
 
-static void write_markdown(const struct table *t, struct buf *out)
-{
-    put_row(t, t->cells, out);
-    for (size_t i = 0; i < t->n_columns; i++)
-        if (is_in_markdown(&t->columns[i]) && !is_joined(&t->columns[i]))
-            buf_puts(out, t->columns[i].right ? "|--:" : "|:--");
-    buf_puts(out, "|\n");
-    for (size_t at = t->n_columns; at + t->n_columns <= t->n_cells; at += t->n_columns)
-        put_row(t, &t->cells[at], out);
-}
-
 void table_write(const struct table *t, const struct report_style *style, struct buf *out)
 {
     out->failed |= t->texts.failed;
     if (style->markdown) {
-        write_markdown(t, out);
+        put_row(t, t->cells, out);
+        for (size_t i = 0; i < t->n_columns; i++)
+            if (is_in_markdown(&t->columns[i]) && !is_joined(&t->columns[i]))
+                buf_puts(out, t->columns[i].right ? "|--:" : "|:--");
+        buf_puts(out, "|\n");
+        for (size_t at = t->n_columns; at + t->n_columns <= t->n_cells; at += t->n_columns)
+            put_row(t, &t->cells[at], out);
         return;
     }
     size_t dropped = fit(t, style->width);

@@ -481,21 +481,6 @@ static enum gate_status list_folder(struct hunt *h, struct gate_error *err)
                            folder, n, CANDIDATES_MAX);
 }
 
-static enum gate_status race_known(struct hunt *h, uint64_t seed, struct gate_error *err)
-{
-    size_t order[CANDIDATES_MAX];
-    TRY(h->request->from ? list_folder(h, err) : list_combinations(h, err));
-    /* The order is drawn, and the same when the search goes on. */
-    for (size_t i = 0; i < h->race.n; i++)
-        order[i] = i;
-    for (size_t i = h->race.n; i > 1; i--) {
-        size_t k = seed_at(seed, i) % i, was = order[k];
-        order[k] = order[i - 1];
-        order[i - 1] = was;
-    }
-    return race_halve(&h->race, order, err);
-}
-
 /* ---- the search ---- */
 
 enum gate_status hunt_race(struct hunt *h, uint64_t seed, struct race_end *out,
@@ -508,7 +493,21 @@ enum gate_status hunt_race(struct hunt *h, uint64_t seed, struct race_end *out,
                        .measure = measure,
                        .goes_on = goes_on,
                        .context = h};
-    TRY(h->request->propose ? race_proposals(h, err) : race_known(h, seed, err));
+    if (h->request->propose) {
+        TRY(race_proposals(h, err));
+    } else {
+        size_t order[CANDIDATES_MAX];
+        TRY(h->request->from ? list_folder(h, err) : list_combinations(h, err));
+        /* The order is drawn, and the same when the search goes on. */
+        for (size_t i = 0; i < r->n; i++)
+            order[i] = i;
+        for (size_t i = r->n; i > 1; i--) {
+            size_t k = seed_at(seed, i) % i, was = order[k];
+            order[k] = order[i - 1];
+            order[i - 1] = was;
+        }
+        TRY(race_halve(r, order, err));
+    }
     /* The race is over; now it is told what was confirmed before and after its last run. */
     cJSON_ArrayForEach (line, h->found) {
         const char *name = json_string(line, "name", "");

@@ -238,26 +238,6 @@ static enum gate_status add_parameter(struct hunt *h, const char *text, struct g
     return GATE_OK;
 }
 
-/* What a journal's lines hold for. */
-static char *describe_aim(const struct hunt *h)
-{
-    const struct search_request *r = h->request;
-    const struct run_request *run = &r->run;
-    char *aim = xasprintf(
-        "%s, device %s, suite %s, threshold %g, worker %s, against %s, from %s, propose %s, build "
-        "%s, built %s, gain %g",
-        r->case_id, run->target.device, run->suite ? run->suite : "-", run->policy.threshold,
-        run->target.worker ? run->target.worker : "-", h->against.sha256, r->from ? r->from : "-",
-        r->propose ? r->propose : "-", run->build ? run->build : "-", run->built ? run->built : "-",
-        r->gain);
-    for (size_t i = 0; i < r->parameters.n; i++) {
-        char *longer = xasprintf("%s, %s", aim, r->parameters.text[i]);
-        free(aim);
-        aim = longer;
-    }
-    return aim;
-}
-
 /* Opens the library to beat: its copy in the cache is what is measured, since a build makes another
  * of its name. Then the journal, whose aim gives the seed. */
 static enum gate_status open_hunt(struct hunt *h, uint64_t *seed, struct gate_error *err)
@@ -272,8 +252,18 @@ static enum gate_status open_hunt(struct hunt *h, uint64_t *seed, struct gate_er
     if (machine_code_of_file(h->against.path, h->against_code, NULL))
         snprintf(h->against_code, sizeof h->against_code, "%s", sha256);
     TRY(artifact_cache_folder("search", folder, err));
-    RELEASED_BY(free_at) char *aim = describe_aim(h);
-    *seed = seed_of_text(0, aim);
+    const struct run_request *run = &r->run;
+    RELEASED_BY(buf_release) struct buf aim = buf_of((size_t)1 << 20); /* what its lines hold for */
+    buf_printf(&aim,
+               "%s, device %s, suite %s, threshold %g, worker %s, against %s, from %s, propose %s, "
+               "build %s, built %s, gain %g",
+               r->case_id, run->target.device, run->suite ? run->suite : "-", run->policy.threshold,
+               run->target.worker ? run->target.worker : "-", h->against.sha256,
+               r->from ? r->from : "-", r->propose ? r->propose : "-",
+               run->build ? run->build : "-", run->built ? run->built : "-", r->gain);
+    for (size_t i = 0; i < r->parameters.n; i++)
+        buf_printf(&aim, ", %s", r->parameters.text[i]);
+    *seed = seed_of_text(0, aim.data);
     TRY(paths_set(&artifact_cache, h->journal_path, err, "%s/%016" PRIx64 ".ndjson", folder,
                   *seed));
     snprintf(h->seen, sizeof h->seen, "%.*s.seen", (int)strlen(h->journal_path) - 7,

@@ -2,7 +2,6 @@
 #include "gate/search/race.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "gate/decide/decide.h"
