@@ -476,7 +476,7 @@ enum gate_status revision_resolve(const char *what, const struct rebuild_recipe 
     if (!stat(r.path, &st) && (uintmax_t)st.st_size > ARTIFACT_MAX_BYTES)
         return gate_fail(err, GATE_USAGE, "'%s' is larger than the %zu MiB a library may have",
                          what, ARTIFACT_MAX_BYTES >> 20);
-    TRY(piece_hash_file(r.path, r.sha256, err));
+    TRY(piece_hash_file(r.path, r.sha256, NULL, err));
     *out = r;
     return GATE_OK;
 }

@@ -401,7 +401,7 @@ bool own_op_beside(const char *path, const char *name, char out[PATHS_MAX])
 /* Of all files, so that what was known of another definition is not taken for this one's. */
 static void hash_definition(struct own_op *own, const struct buf *text)
 {
-    char reference[65], other[200];
+    char reference[65], other[PIECE_OTHER_MAX];
     SHA2_CTX context;
     bool needs_others = false;
     own->op.needs_others = true; /* where one cannot be read */
@@ -411,10 +411,10 @@ static void hash_definition(struct own_op *own, const struct buf *text)
         const char *library = i ? own->second : own->reference;
         if (!*library)
             continue;
-        if (piece_hash_file(library, reference, NULL))
+        if (piece_hash_file(library, reference, other, NULL))
             return;
         SHA256Update(&context, (const uint8_t *)reference, strlen(reference));
-        needs_others |= !needs_only_system(library, other, sizeof other);
+        needs_others |= other[0] != '\0';
     }
     own->op.needs_others = needs_others;
     SHA256End(&context, own->sha256);

@@ -192,16 +192,6 @@ void piece_hash(const struct piece *piece, char sha256[65])
     SHA256Data((const uint8_t *)piece->bytes.data, piece->bytes.len, sha256);
 }
 
-enum gate_status piece_hash_file(const char *path, char sha256[65], struct gate_error *err)
-{
-    RELEASED_BY(piece_release) struct piece piece = {.n_files = 0};
-    const enum gate_status status = piece_read(path, HASHED_MAX_BYTES, &piece, err);
-    if (status)
-        return status == GATE_WRONG ? gate_fail_context(err, "kernel library '%s'", path) : status;
-    piece_hash(&piece, sha256);
-    return GATE_OK;
-}
-
 /* ---- does the hash tell all of its code? ---- */
 
 static bool is_system(const char *name)
@@ -236,13 +226,16 @@ static const char *find_other(const struct piece *p)
     return NULL;
 }
 
-bool needs_only_system(const char *path, char *other, size_t size)
+enum gate_status piece_hash_file(const char *path, char sha256[65], char other[PIECE_OTHER_MAX],
+                                 struct gate_error *err)
 {
     RELEASED_BY(piece_release) struct piece piece = {.n_files = 0};
-    const char *found = piece_read(path, HASHED_MAX_BYTES, &piece, NULL)
-                            ? "(a file that cannot be read)"
-                            : find_other(&piece);
-    if (found)
-        utf8_print(other, size, "%.150s", found);
-    return !found;
+    const enum gate_status status = piece_read(path, HASHED_MAX_BYTES, &piece, err);
+    if (status)
+        return status == GATE_WRONG ? gate_fail_context(err, "kernel library '%s'", path) : status;
+    piece_hash(&piece, sha256);
+    const char *found = other ? find_other(&piece) : NULL;
+    if (other)
+        utf8_print(other, PIECE_OTHER_MAX, "%s", found ? found : "");
+    return GATE_OK;
 }

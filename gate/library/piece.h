@@ -109,13 +109,15 @@ void piece_release(struct piece *piece);
 /* SHA-256 of bytes as 64 lower-case hex digits and a NUL. */
 void piece_hash(const struct piece *piece, char sha256[65]);
 
-/* Both, of which the hash is kept. */
-enum gate_status piece_hash_file(const char *path, char sha256[65], struct gate_error *err);
+#define PIECE_OTHER_MAX 151
 
-/* Does the hash tell all of its code: are the libraries that the loader brings with it (DT_NEEDED)
- * those of the system alone: of C, of C++, and of the GPU's driver? Else the first other one is in
- * `other`, and so is what it says of a file that is not one for the loader. What a library opens by
- * itself is not seen. */
-bool needs_only_system(const char *path, char *other, size_t size);
+/*
+ * Both, of which the hash is kept. Does it tell all of the library's code: are the libraries that
+ * the loader brings with it (DT_NEEDED) those of the system alone: of C, of C++, and of the GPU's
+ * driver? Else the first other one is in `other` (unless that is NULL), and so is what it says of a
+ * file that is not one for the loader. What a library opens by itself is not seen.
+ */
+enum gate_status piece_hash_file(const char *path, char sha256[65], char other[PIECE_OTHER_MAX],
+                                 struct gate_error *err);
 
 #endif

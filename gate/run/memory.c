@@ -90,14 +90,10 @@ struct memory {
 static bool hold(struct memory *m, struct gate_error *err)
 {
     char folder[PATHS_MAX], path[PATHS_MAX];
-    if (artifact_cache_folder("memory", folder, err))
+    if (artifact_cache_folder("memory", folder, err) ||
+        paths_set(&artifact_cache, path, err, "%s/lock", folder) ||
+        paths_set(&artifact_cache, m->path, err, "%s/found.json", folder))
         return false;
-    int n = snprintf(path, sizeof path, "%s/lock", folder);
-    int k = snprintf(m->path, sizeof m->path, "%s/found.json", folder);
-    if (n < 0 || (size_t)n >= sizeof path || k < 0 || (size_t)k >= sizeof m->path) {
-        gate_fail(err, GATE_IO, "the path of the cache is too long");
-        return false;
-    }
     m->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (m->lock < 0)
         gate_fail(err, GATE_IO, "cannot open '%s': %s", path, strerror(errno));
@@ -119,15 +115,15 @@ struct memory *memory_open(const char *library)
 {
     struct gate_error err, unread;
     RELEASED_BY(buf_release) struct buf environment = buf_of(FILE_MAX);
-    char other[200];
+    char other[PIECE_OTHER_MAX];
     struct memory *m = xcalloc(1, sizeof *m);
     *m = (struct memory){.lock = -1, .bytes = buf_of(FILE_MAX), .fresh = buf_of(FILE_MAX)};
     scrub_list(&environment);
     SHA256Data((const uint8_t *)environment.data, environment.len, m->environment);
-    bool known = !piece_hash_file(library, m->library, &err) &&
+    bool known = !piece_hash_file(library, m->library, other, &err) &&
                  !file_sha256("/proc/self/exe", m->program, &err);
-    if (known && !needs_only_system(library, other, sizeof other))
-        gate_fail(&err, GATE_IO, "'%.200s' needs '%.150s', which its hash does not tell", library,
+    if (known && other[0])
+        gate_fail(&err, GATE_IO, "'%.200s' needs '%s', which its hash does not tell", library,
                   other);
     else if (known && hold(m, &err) && read_file(m->path, &m->bytes, &err)) {
         /* A file that does not fit is of another version: nothing is known then. */
