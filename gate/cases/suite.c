@@ -192,23 +192,15 @@ static bool read_problem(const struct case_file *c, struct kg_problem *out,
 
 /* ---- a case ---- */
 
-static const struct case_values *find_values(const struct case_values *list, size_t n,
-                                             const char *tensor)
+const struct case_values *suite_case_values(const struct suite_case *c, bool is_output,
+                                            const char *name)
 {
-    for (size_t i = 0; i < n; i++)
-        if (!strcmp(list[i].tensor, tensor))
-            return &list[i];
+    const struct case_file *f = c->file;
+    const struct case_values *v = f ? is_output ? f->expect : f->inputs : NULL;
+    for (size_t n = !f ? 0 : is_output ? f->n_expect : f->n_inputs; n-- > 0; v++)
+        if (!strcmp(v->tensor, name))
+            return v;
     return NULL;
-}
-
-const struct case_values *suite_case_input(const struct suite_case *c, const char *name)
-{
-    return c->file ? find_values(c->file->inputs, c->file->n_inputs, name) : NULL;
-}
-
-const struct case_values *suite_case_expected(const struct suite_case *c, const char *name)
-{
-    return c->file ? find_values(c->file->expect, c->file->n_expect, name) : NULL;
 }
 
 /* Literal values must name a tensor of the op and be as many as that has elements. */

@@ -76,9 +76,9 @@ void suite_free(struct suite *s);
 bool suite_case_read(const struct case_file *file, struct suite_case *out,
                      struct field_fault *fault);
 
-/* Literal values of tensor `name` of a case; NULL: none. */
-const struct case_values *suite_case_input(const struct suite_case *c, const char *name);
-const struct case_values *suite_case_expected(const struct suite_case *c, const char *name);
+/* Literal values of an input of a case, or those that are expected of an output; NULL: none. */
+const struct case_values *suite_case_values(const struct suite_case *c, bool is_output,
+                                            const char *name);
 
 /* Keeps the cases whose id matches the shell pattern; returns how many are left. */
 size_t suite_filter(struct suite *s, const char *pattern);

@@ -256,7 +256,7 @@ enum gate_status operands_fill(struct device *d, const struct suite_case *c, str
 {
     for (uint32_t i = 0; i < o->args.n_in; i++) {
         const struct kg_tensor *t = &o->args.in[i];
-        const struct case_values *literal = suite_case_input(c, o->in[i].name);
+        const struct case_values *literal = suite_case_values(c, false, o->in[i].name);
         if (!literal) {
             TRY(operands_fill_input(d, &c->problem, i, t, problem_tensor_elements(&o->in[i]), false,
                                     c->id, seed, err));

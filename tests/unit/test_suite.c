@@ -165,11 +165,11 @@ TEST(literals_must_fit_their_tensor)
     refuses(GEMM(", 'expect': {'a': [1]}"), "3:73", "no output 'a'; it has c");
     refuses(GEMM(", 'inputs': {'a': [1, 1e6]}"), "3:77", "at most");
     assert_int_equal(load(GEMM(", 'inputs': {'a': [1, 2]}"), &s, &err), GATE_OK);
-    const struct case_values *values = suite_case_input(&s.cases[0], "a");
+    const struct case_values *values = suite_case_values(&s.cases[0], false, "a");
     assert_int_equal(values->n_values, 2);
     assert_true(values->values[0] == 1 && values->values[1] == 2);
-    assert_null(suite_case_input(&s.cases[0], "b"));
-    assert_null(suite_case_expected(&s.cases[0], "a"));
+    assert_null(suite_case_values(&s.cases[0], false, "b"));
+    assert_null(suite_case_values(&s.cases[0], true, "a"));
     suite_free(&s);
 }
 
