@@ -70,7 +70,7 @@ static enum gate_status prepare(const struct run_request *r, struct calibrate_ru
     TRY(store_open(r->db, STORE_READ_WRITE, &c->store, err));
     TRY(run_setup_open(r, &c->setup, err));
     snprintf(c->sha256, sizeof c->sha256, "%s",
-             supervisor_greeting(c->setup.supervisor)->libraries[0].sha256);
+             c->setup.supervisor->greeting.m.libraries[0].sha256);
     c->run = (struct run){.suite = &c->setup.suite,
                           .policy = r->policy,
                           .seed = r->seed,
@@ -79,7 +79,7 @@ static enum gate_status prepare(const struct run_request *r, struct calibrate_ru
     c->run.policy.against = "itself";
     c->run.policy.other = "its copy";
     origin_read(&(struct origin_choice){.baselines = r->baselines}, &c->run.origin);
-    supervisor_leave_providers(c->setup.supervisor);
+    c->setup.supervisor->without_providers = true;
     TRY(run_start(&c->run, c->setup.supervisor, err));
     size_t n = c->setup.suite.n_cases;
     c->cases = xcalloc(n, sizeof *c->cases);

@@ -133,7 +133,7 @@ static void look_at_library(const struct doctor_arguments *a, const struct targe
         l->message = l->why.message;
         return;
     }
-    const struct document_library *opened = supervisor_greeting(l->worker)->libraries;
+    const struct document_library *opened = l->worker->greeting.m.libraries;
     l->provider = opened->provider;
     l->version = opened->version;
     l->sha256 = opened->sha256;
@@ -270,18 +270,18 @@ static int doctor(struct command_call *call, struct gate_error *err)
     if (!status)
         status = supervisor_start(&target.options, &s, err);
     if (!status && !a->json)
-        print_greeting(supervisor_greeting(s));
+        print_greeting(&s->greeting.m);
     if (!status && a->library) {
         supervisor_retire_worker(s); /* one at a time is on the device */
         look_at_library(a, &target, &library);
     }
     if (!status && a->json)
-        print_json(supervisor_greeting(s), &library);
+        print_json(&s->greeting.m, &library);
     if (!a->json) {
         if (library.file)
             print_library(&library);
         if (!status)
-            print_files(a, supervisor_greeting(s)->device.model);
+            print_files(a, s->greeting.m.device.model);
         printf("environment\n");
         for (const struct environment_variable *v = environment_variables; v->name; v++) {
             const char *value = shown(v);

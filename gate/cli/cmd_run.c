@@ -152,7 +152,7 @@ static enum gate_status resolve(const struct run_request *r, struct run_session 
 static enum gate_status open_against(struct run_request *r, struct run_session *s,
                                      struct gate_error *err)
 {
-    const struct document_device *device = &supervisor_greeting(s->setup.supervisor)->device;
+    const struct document_device *device = &s->setup.supervisor->greeting.m.device;
     const char *warn_against = r->policy.warn_against;
     s->recipe = r->recipe.library ? r->recipe : run_request_recipe(r, device->kind == DEVICE_HOST);
     TRY(resolve(r, s, &r->policy.against, &s->against, err));

@@ -182,7 +182,7 @@ static void write_json(const struct verify_run *v, struct buf *out)
 {
     static struct document_arm none;
     char seed[17];
-    const struct message_greeting *greeting = supervisor_greeting(v->setup.supervisor);
+    const struct message_greeting *greeting = &v->setup.supervisor->greeting.m;
     struct verify_case *cases = xcalloc(v->n, sizeof *cases);
     for (size_t i = 0; i < v->n; i++) {
         const struct case_result *result = &v->results[i];
@@ -289,7 +289,7 @@ static void write_text(const struct verify_run *v, struct buf *out)
                "%016" PRIx64 ", %.1f s\n",
                counts[CASE_VERIFIED], counts[CASE_WRONG], counts[CASE_UNSUPPORTED],
                counts[CASE_ENVIRONMENT], verify_tier_name(v->tier), v->request.seed, v->seconds);
-    if (supervisor_greeting(v->setup.supervisor)->launch_order_checked == NO)
+    if (v->setup.supervisor->greeting.m.launch_order_checked == NO)
         buf_puts(out, "the order of launches was not checked: this needs CUDA 12.3 or later\n");
     left_out_write_lines(&left_out, out);
 }
@@ -330,7 +330,7 @@ static enum gate_status look(struct verify_run *v, struct gate_error *err)
     TRY(verify_cases(v, err));
     if (v->wrapper) {
         supervisor_retire_worker(v->setup.supervisor);
-        v->findings = supervisor_findings(v->setup.supervisor);
+        v->findings = v->setup.supervisor->findings;
     }
     if (v->request.json)
         write_json(v, &text);

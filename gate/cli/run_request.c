@@ -188,7 +188,7 @@ static enum gate_status open_device(const struct run_request *r, struct run_setu
     bool said = false;
     double deadline = clock_s() + r->wait_s;
     TRY(start_worker(s, deadline, &said, err));
-    const struct document_device *device = &supervisor_greeting(s->supervisor)->device;
+    const struct document_device *device = &s->supervisor->greeting.m.device;
     snprintf(name, sizeof name, "%s", device->uuid[0] ? device->uuid : device->model);
     progress_show("");
     enum gate_status status = device_lock_take(name, &s->lock, err);

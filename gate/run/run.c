@@ -282,7 +282,7 @@ static void run_one(struct run *run, struct supervisor *s, struct run_case *c,
     fields_clear(&document_process_shape, &p);
     p.stage = (int)stage;
     p.swapped = swap;
-    p.control_ns = supervisor_control_ns(s);
+    p.control_ns = s->control_ns;
     keep_result(run, c, stage, &fresh, p, first || doubts);
     if (c->result.outcome != CASE_MEASURED)
         run_decide(run, c);
@@ -303,7 +303,7 @@ static void run_process(struct run *run, struct supervisor *s, const size_t *ord
     double level = effort_level(efforts, todo, EFFORT_POT_MS * share);
     free(efforts);
     if (run->n_processes++) {
-        supervisor_leave_providers(s);
+        s->without_providers = true;
         supervisor_retire_worker(s);
     }
     for (size_t i = 0; i < n && !interrupt_signal(); i++) {
@@ -313,7 +313,7 @@ static void run_process(struct run *run, struct supervisor *s, const size_t *ord
         progress(run, c->about, stage, done++, todo);
         run_one(run, s, c, stage, swap, level);
     }
-    double control = supervisor_control_ns(s);
+    double control = s->control_ns;
     if (control > 0 && run->n_controls[stage] < RUN_PROCESSES_MAX)
         run->control_ns[stage][run->n_controls[stage]++] = control;
 }

@@ -164,7 +164,7 @@ static enum gate_status find_baseline(struct run *run, struct run_case *c, struc
 
 static void copy_greeting(struct run *run, const struct supervisor *s)
 {
-    run->greeting = supervisor_greeting(s);
+    run->greeting = &s->greeting.m;
     run->providers = supervisor_providers(s);
     const struct document_device *device = &run->greeting->device;
     snprintf(run->epoch, sizeof run->epoch, "%.60s/%.60s/%lld", device->driver, device->runtime,
@@ -290,7 +290,7 @@ enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_er
     for (size_t i = 0; i < run->suite->n_cases; i++)
         wants_providers |= !run->cases[i].vendors;
     if (!status && !wants_providers)
-        supervisor_leave_providers(s);
+        s->without_providers = true;
     if (!status && l->n_open)
         status = open_baselines(run, s, l, err);
     free(l);

@@ -24,35 +24,9 @@
 #define TASK_TIMEOUTS 10      /* a task as a whole may take this many times the longest silence */
 #define SKIP_MAX 16           /* arms that are left out of a case */
 
-/* What a worker said of itself; its texts NULL: nothing yet. */
-struct greeting {
-    struct fields_taken taken;
-    struct message_greeting m;
-};
-
-struct supervisor {
-    const struct supervisor_options *options;
-    struct process process;
-    struct greeting first;     /* of the first worker, or the first that opened the baselines */
-    struct greeting providers; /* of one that opened the providers, where `first` does not */
-    double control_ns;
-    struct document_ceilings ceilings; /* of a worker without a library */
-    char *baselines[PROTOCOL_BASELINES_MAX];
-    unsigned n_baselines;
-    bool without_providers;
-    unsigned findings;
-    char fault[900];  /* what the last worker that failed did instead of answering */
-    char excuse[200]; /* why that is not the kernel's; "": it may be */
-};
-
-const struct message_greeting *supervisor_greeting(const struct supervisor *s)
-{
-    return &s->first.m;
-}
-
 const struct message_greeting *supervisor_providers(const struct supervisor *s)
 {
-    return s->providers.taken.texts ? &s->providers.m : &s->first.m;
+    return s->providers.taken.texts ? &s->providers.m : &s->greeting.m;
 }
 
 void case_result_release(struct case_result *r)
@@ -65,11 +39,6 @@ void case_result_release(struct case_result *r)
     r->arms = NULL;
     r->n_arms = 0;
     r->texts = NULL;
-}
-
-double supervisor_control_ns(const struct supervisor *s)
-{
-    return s->control_ns;
 }
 
 /* ---- talking to a worker ---- */
@@ -224,20 +193,20 @@ static enum gate_status start_worker(struct supervisor *s, struct gate_error *er
         status =
             gate_fail(err, s->excuse[0] ? GATE_ENVIRONMENT : GATE_WRONG, "the worker %s", s->fault);
     if (!status &&
-        s->first.taken.texts) { /* a later one must be of the same device and libraries */
-        const char *changed = !fields_same(&document_device_shape, &s->first.m.device, &g.m.device)
-                                  ? "device"
-                              : strcmp(s->first.m.contract, g.m.contract) != 0 ? "contract"
-                              : !has_same_judges(&s->first.m, &g.m)            ? "libraries"
-                                                                               : NULL;
+        s->greeting.taken.texts) { /* a later one must be of the same device and libraries */
+        const char *changed =
+            !fields_same(&document_device_shape, &s->greeting.m.device, &g.m.device) ? "device"
+            : strcmp(s->greeting.m.contract, g.m.contract) != 0                      ? "contract"
+            : !has_same_judges(&s->greeting.m, &g.m)                                 ? "libraries"
+                                                                                     : NULL;
         if (changed)
             status = gate_fail(err, GATE_ENVIRONMENT,
                                "the %s changed while the gate ran; run it again", changed);
     }
     if (!status)
         s->control_ns = isnan(g.m.control_ns) ? 0 : g.m.control_ns;
-    if (!status && !s->first.taken.texts) {
-        s->first = g;
+    if (!status && !s->greeting.taken.texts) {
+        s->greeting = g;
         return GATE_OK;
     }
     forget_greeting(&g);
@@ -281,18 +250,13 @@ enum gate_status supervisor_open_baselines(struct supervisor *s, const char *con
         free(s->baselines[--s->n_baselines]);
     if (s->without_providers &&
         !s->providers.taken.texts) { /* what it said of the providers stays */
-        s->providers = s->first;
-        s->first.taken.texts = NULL;
+        s->providers = s->greeting;
+        s->greeting.taken.texts = NULL;
     }
-    forget_greeting(&s->first);
+    forget_greeting(&s->greeting);
     for (; s->n_baselines < n && s->n_baselines < PROTOCOL_BASELINES_MAX; s->n_baselines++)
         s->baselines[s->n_baselines] = xstrdup(paths[s->n_baselines]);
     return start_worker(s, err);
-}
-
-void supervisor_leave_providers(struct supervisor *s)
-{
-    s->without_providers = true;
 }
 
 void supervisor_retire_worker(struct supervisor *s)
@@ -305,11 +269,6 @@ void supervisor_retire_worker(struct supervisor *s)
     process_end_orphans();
 }
 
-unsigned supervisor_findings(const struct supervisor *s)
-{
-    return s->findings;
-}
-
 void supervisor_stop(struct supervisor *s)
 {
     if (!s)
@@ -317,7 +276,7 @@ void supervisor_stop(struct supervisor *s)
     supervisor_retire_worker(s);
     while (s->n_baselines > 0)
         free(s->baselines[--s->n_baselines]);
-    forget_greeting(&s->first);
+    forget_greeting(&s->greeting);
     forget_greeting(&s->providers);
     free(s);
 }
@@ -420,7 +379,7 @@ static bool skip_provider(struct attempt *a, const char *provider)
  */
 static bool leave_out_providers(const struct supervisor *s, struct attempt *a)
 {
-    const char *candidate = s->first.m.libraries[0].provider;
+    const char *candidate = s->greeting.m.libraries[0].provider;
     if (a->task->kind == TASK_CALIBRATE)
         return false; /* both arms are the candidate */
     if (a->provider[0])
@@ -428,8 +387,8 @@ static bool leave_out_providers(const struct supervisor *s, struct attempt *a)
     if (strcmp(a->phase, "measure") != 0)
         return false;
     bool left_out = false;
-    for (size_t i = 0; i < s->first.m.n_libraries; i++) {
-        const struct document_library *lib = &s->first.m.libraries[i];
+    for (size_t i = 0; i < s->greeting.m.n_libraries; i++) {
+        const struct document_library *lib = &s->greeting.m.libraries[i];
         const char *label = lib->role == ROLE_BASELINE ? "baseline" : lib->provider;
         if (strcmp(label, candidate) != 0)
             left_out |= skip_provider(a, label);

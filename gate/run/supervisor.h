@@ -23,8 +23,6 @@
 
 #define SUPERVISOR_WRAPPER_MAX 16
 
-struct supervisor;
-
 struct supervisor_options {
     const char *worker; /* program; NULL: this program's own "worker" command */
     const char *const
@@ -70,6 +68,30 @@ struct case_result {
     struct document_blame blame; /* of a transplant */
 };
 
+/* What a worker said of itself; its texts NULL: nothing yet. */
+struct greeting {
+    struct fields_taken taken;
+    struct message_greeting m;
+};
+
+struct supervisor {
+    struct greeting greeting; /* of the first worker, or the first that opened the baselines */
+    double control_ns;        /* time of the control in the worker that measured last */
+    bool without_providers;   /* workers that are started from now on do not open them: that takes
+                                 time, and at most a case's first process measures them */
+    unsigned findings;        /* workers that were retired and did not end with 0 under a wrapper */
+
+    /* The rest is the supervisor's own. */
+    const struct supervisor_options *options;
+    struct process process;
+    struct greeting providers; /* of one that opened the providers, where that one did not */
+    struct document_ceilings ceilings; /* of a worker without a library */
+    char *baselines[PROTOCOL_BASELINES_MAX];
+    unsigned n_baselines;
+    char fault[900];  /* what the last worker that failed did instead of answering */
+    char excuse[200]; /* why that is not the kernel's; "": it may be */
+};
+
 /*
  * Starts the first worker and reads its greeting. GATE_ENVIRONMENT: the device is missing or busy.
  * GATE_USAGE, GATE_WRONG: what the worker says of the library. The options must outlive *out.
@@ -92,20 +114,10 @@ enum gate_status worker_start(const struct supervisor_options *o, const char *co
 enum gate_status supervisor_open_baselines(struct supervisor *s, const char *const *paths,
                                            unsigned n, struct gate_error *err);
 
-/* Workers that are started from now on do not open the providers: that takes time, and at most a
- * case's first process measures them. */
-void supervisor_leave_providers(struct supervisor *s);
-
 void case_result_release(struct case_result *r);
 
-/* The first worker's. */
-const struct message_greeting *supervisor_greeting(const struct supervisor *s);
-
-/* The same of the first worker that opened the providers. */
+/* The greeting of the first worker that opened the providers. */
 const struct message_greeting *supervisor_providers(const struct supervisor *s);
-
-/* Time of the control in the worker that measured last, in ns. */
-double supervisor_control_ns(const struct supervisor *s);
 
 /* Runs one case; starts a worker when there is none. Fails only when no worker can be had. */
 enum gate_status supervisor_run_case(struct supervisor *s, const struct case_task *task,
@@ -113,9 +125,6 @@ enum gate_status supervisor_run_case(struct supervisor *s, const struct case_tas
 
 /* Ends the worker, so that the next case gets a fresh process. */
 void supervisor_retire_worker(struct supervisor *s);
-
-/* Workers that were retired so far and did not end with 0 under a wrapper. */
-unsigned supervisor_findings(const struct supervisor *s);
 
 /* ---- target.c: which device, which kernel libraries on it, and the command that looks at them
  * again ---- */
