@@ -138,7 +138,7 @@ struct session_quantiles {
 
 struct session_quantiles session_quantiles(const struct session *s, unsigned i);
 
-/* ---- pairs.c: how much longer one of two kernels takes, from pairs of neighbouring samples ----
+/* ---- how much longer one of two kernels takes, from pairs of neighbouring samples ----
  *
  * Samples come in rounds of two pairs. Who comes first in a round has an advantage or a handicap of
  * up to 0.2 %, and of two copies of the same code one may be 0.5 % slower, for where it lies. So

@@ -25,7 +25,7 @@
 
 #include "gate/base/error.h"
 
-/* ---- elf.c: sections of ELF files of 64 bits, little-endian ----
+/* ---- sections of ELF files of 64 bits, little-endian ----
  *
  * Nothing in the file is believed before it was compared with the bounds of what it lies in: false
  * or NULL is what does not lie there.
@@ -94,7 +94,7 @@ bool machine_kernel_hash(const struct machine_kernel *k, char hex[65]);
  */
 enum gate_status machine_code_of_file(const char *path, char hex[65], struct gate_error *err);
 
-/* ---- resources.c: what a kernel takes of a GPU, as its cubin says ----
+/* ---- what a kernel takes of a GPU, as its cubin says ----
  *
  * The figures are those of `ptxas -v`. Registers, stack and barriers stand in the attributes of
  * .nv.info, which their maker does not document: their numbers are known from files of CUDA 13 for

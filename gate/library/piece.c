@@ -8,6 +8,7 @@
 #include <sha2.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,11 +17,13 @@
 #include "gate/base/file.h"
 #include "gate/base/paths.h"
 #include "gate/base/utf8.h"
+#include "gate/document/fields_table.h"
 #include "gate/library/machine_code.h"
+#include "kernels/kernel.h"
 
 #define SECTION "kg_files"
 #define MAGIC "KGPIECE1"
-#define NUMBER sizeof(uint64_t)
+#define NUMBER_BYTES sizeof(uint64_t)
 #define NAME_MAX_BYTES 100
 #define HASHED_MAX_BYTES ((size_t)1 << 30)
 
@@ -91,16 +94,16 @@ static uint64_t number_at(const struct piece *p, size_t at)
 /* Finds the parts of a piece; the sizes stand behind the files. */
 static enum gate_status take_apart(struct piece *p, struct gate_error *err)
 {
-    const size_t tail = strlen(MAGIC) + NUMBER;
+    const size_t tail = strlen(MAGIC) + NUMBER_BYTES;
     if (p->bytes.len >= tail && number_at(p, p->bytes.len - tail) < p->bytes.len)
         p->object_bytes = number_at(p, p->bytes.len - tail);
     TRY(read_names(p, err));
-    if (p->bytes.len - p->object_bytes < tail + p->n_files * NUMBER)
+    if (p->bytes.len - p->object_bytes < tail + p->n_files * NUMBER_BYTES)
         return gate_fail(err, GATE_WRONG, "the files that belong to it are cut off");
-    const size_t sizes = p->bytes.len - tail - p->n_files * NUMBER;
+    const size_t sizes = p->bytes.len - tail - p->n_files * NUMBER_BYTES;
     size_t at = p->object_bytes;
     for (unsigned i = 0; i < p->n_files; i++) {
-        const uint64_t bytes = number_at(p, sizes + i * NUMBER);
+        const uint64_t bytes = number_at(p, sizes + i * NUMBER_BYTES);
         if (bytes > sizes - at)
             return gate_fail(err, GATE_WRONG, "the files that belong to it are damaged");
         p->files[i].data = p->bytes.data + at;
@@ -157,7 +160,7 @@ static enum gate_status put_together(struct piece *p, const char *path, struct g
         sizes[i] = p->bytes.len - before;
     }
     sizes[n] = p->object_bytes;
-    buf_append(&p->bytes, sizes, (n + 1) * NUMBER);
+    buf_append(&p->bytes, sizes, (n + 1) * NUMBER_BYTES);
     buf_append(&p->bytes, MAGIC, strlen(MAGIC));
     p->n_files = 0;
     return p->bytes.failed ? gate_fail(err, GATE_USAGE, "with its files it is too large")
@@ -238,4 +241,94 @@ enum gate_status piece_hash_file(const char *path, char sha256[65], char other[P
     if (other)
         utf8_print(other, PIECE_OTHER_MAX, "%s", found ? found : "");
     return GATE_OK;
+}
+
+/* ---- manifests ---- */
+
+#define NAME "manifest"
+#define MANIFEST_MAX_BYTES ((size_t)1 << 20)
+#define FILE_NAME_MAX 100
+#define SYMBOL_MAX 1000
+#define EXPRESSION_MAX 200
+
+const char *const manifest_types[] = {"pointer", "i8", "i16", "i32", "i64", "f32", "f64", NULL};
+
+static const char *const schemas[] = {"gate-bundle/1", NULL};
+
+#define OF manifest_argument
+static const struct field one_argument_fields[] = {
+    WORD(type, REQUIRED, manifest_types),
+    WORDS(value, REQUIRED, EXPRESSION_MAX),
+};
+SHAPE(one_argument);
+#undef OF
+
+#define OF manifest_launch
+static const struct field one_launch_fields[] = {
+    WORDS(code, REQUIRED, FILE_NAME_MAX),
+    WORDS(entry, REQUIRED, SYMBOL_MAX),
+    TEXTS(grid, REQUIRED, MANIFEST_AXES, EXPRESSION_MAX),
+    TEXTS(cluster, 0, MANIFEST_AXES, EXPRESSION_MAX),
+    TEXTS(block, REQUIRED, MANIFEST_AXES, EXPRESSION_MAX),
+    WORDS(shared, 0, EXPRESSION_MAX),
+    LIST(arguments, REQUIRED, 0, MANIFEST_ARGUMENTS_MAX, one_argument),
+};
+SHAPE(one_launch);
+#undef OF
+
+#define OF manifest_kernel
+static const struct field one_kernel_fields[] = {
+    FORMED(op, REQUIRED, FORM_NAME, 63),
+    FORMED(name, REQUIRED, FORM_NAME, 63),
+    TEXTS(dtypes, REQUIRED, KG_MAX_TENSORS, 8),
+    TEXTS(when, 0, MANIFEST_WHEN_MAX, EXPRESSION_MAX),
+    WORDS(workspace, 0, EXPRESSION_MAX),
+    YES_NO(nondeterministic),
+    LIST(launches, REQUIRED, 1, MANIFEST_LAUNCHES_MAX, one_launch),
+};
+SHAPE(one_kernel);
+#undef OF
+
+#define OF manifest
+static const struct field manifest_fields[] = {
+    CHOICE(schema, REQUIRED, schemas),
+    FORMED(provider, REQUIRED, FORM_NAME, 31),
+    WORDS(version, REQUIRED, 63),
+    LIST(kernels, REQUIRED, 1, MANIFEST_KERNELS_MAX, one_kernel),
+};
+const struct shape manifest_shape = SHAPE_OF(manifest);
+#undef OF
+
+bool manifest_is(struct bytes library)
+{
+    return library.n && library.at[0] == '{';
+}
+
+enum gate_status manifest_parse(struct bytes text, struct manifest **out, struct gate_error *err)
+{
+    if (text.n > MANIFEST_MAX_BYTES)
+        return gate_fail(err, GATE_WRONG, "its manifest has %zu bytes, more than 1 MiB", text.n);
+    struct manifest *m = xcalloc(1, sizeof *m);
+    enum gate_status status = fields_parse(&manifest_shape, NAME, 1, (const char *)text.at, text.n,
+                                           GATE_WRONG, m, &m->taken, err);
+    if (status)
+        free(m);
+    else
+        *out = m;
+    return status;
+}
+
+void manifest_free(struct manifest *m)
+{
+    if (!m)
+        return;
+    fields_release(&manifest_shape, m);
+    free(m->taken.texts);
+    free(m);
+}
+
+enum gate_status manifest_fault(struct bytes text, const struct field_fault *fault,
+                                struct gate_error *err)
+{
+    return fields_fault(NAME, 1, (const char *)text.at, text.n, fault, GATE_WRONG, err);
 }

@@ -25,7 +25,7 @@
 #include "gate/document/fields.h"
 #include "gate/library/machine_code.h"
 
-/* ---- manifest.c: a kernel library without host code ----
+/* ---- a kernel library without host code ----
  *
  * Which machine code to launch for which problem, and how, by gate/formats/bundle.schema.json.
  * docs/bundles.md says what the keys mean. The files that it names belong to it as those of

@@ -14,7 +14,7 @@
 #include "gate/document/document.h"
 #include "gate/launch/session.h"
 
-/* ---- audit.c, audit_times.c: what recorded launches write, compared with what was verified ----
+/* ---- audit.c: what recorded launches write, compared with what was verified ----
  *
  * A kernel may be right when it is looked at, and wrong or idle when it is timed: it counts its
  * launches, sees that it is recorded, remembers results by their pointers, or finds its own result
@@ -134,7 +134,7 @@ int idle_score(int score, bool suspicious);
 
 /* ---- measuring ---- */
 
-#define MEASURE_ROUNDS 8 /* two of each kind of pairs.c */
+#define MEASURE_ROUNDS 8 /* two of each kind of pairs */
 #define MEASURE_HALF_WIDTH                                                                         \
     0.001                   /* is enough: of the ratio to the baseline, or of p50 beside none */
 #define MEASURE_SINGLES 100 /* launches of an arm, one by one, at most */
