@@ -266,13 +266,12 @@ static enum gate_status check_duplicates(const struct suite *s, const struct sou
                                          struct gate_error *err)
 {
     struct field_fault fault;
-    const char *twice, **ids = xcalloc(s->n_cases, sizeof *ids);
+    RELEASED_BY(free_at) const char **ids = xcalloc(s->n_cases, sizeof *ids);
+    const char *twice;
     size_t seen = 0;
     for (size_t i = 0; i < s->n_cases; i++)
         ids[i] = s->cases[i].id;
-    bool known = fields_twice(ids, s->n_cases, sizeof *ids, &twice);
-    free(ids);
-    if (!known)
+    if (!fields_twice(ids, s->n_cases, sizeof *ids, &twice))
         return gate_fail(err, GATE_INTERNAL, "out of memory");
     for (size_t i = 0; twice && i < s->n_cases; i++) {
         seen += !strcmp(s->cases[i].id, twice);

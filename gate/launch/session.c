@@ -79,16 +79,14 @@ enum gate_status session_check_kept(struct session *s, char *text, size_t size,
                                     struct gate_error *err)
 {
     unsigned each = operands_kept(s->sets), i = 0;
-    uint64_t *hashes = xcalloc((size_t)s->n_sets * each, sizeof *hashes);
-    enum gate_status status = operands_hash_kept(s->device, s->sets, s->n_sets, hashes, err);
+    RELEASED_BY(free_at) uint64_t *hashes = xcalloc((size_t)s->n_sets * each, sizeof *hashes);
+    TRY(operands_hash_kept(s->device, s->sets, s->n_sets, hashes, err));
     while (i < s->n_sets * each && hashes[i] == s->kept[i / each % VERIFY_SEEDS][i % each])
         i++;
     text[0] = '\0';
-    if (!status && i < s->n_sets * each)
-        status = operands_describe_kept(s->device, &s->sets[i / each], i % each, SESSION_GAP_BYTE,
-                                        text, size, err);
-    free(hashes);
-    return status;
+    return i == s->n_sets * each ? GATE_OK
+                                 : operands_describe_kept(s->device, &s->sets[i / each], i % each,
+                                                          SESSION_GAP_BYTE, text, size, err);
 }
 
 enum gate_status session_restore(struct session *s, unsigned first, unsigned n,
@@ -222,14 +220,13 @@ static enum gate_status estimate_launch_ns(struct session *s, unsigned arm, unsi
                                            struct gate_error *err)
 {
     struct device_time t = {0};
-    enum gate_status status = record(s, arm, 0, n, err);
-    for (int i = 0; i < 2 && !status; i++)
-        status = session_replay(s, s->series[arm].replay[0], &t, err);
-    if (!status && !clock_can_be(t.device_ns))
+    TRY(record(s, arm, 0, n, err));
+    for (int i = 0; i < 2; i++)
+        TRY(session_replay(s, s->series[arm].replay[0], &t, err));
+    if (!clock_can_be(t.device_ns))
         return gate_fail(err, GATE_ENVIRONMENT, SESSION_CLOCK_BROKEN, "a replay", t.device_ns);
-    if (!status)
-        *ns = fmax(t.device_ns / n, 1.0);
-    return status;
+    *ns = fmax(t.device_ns / n, 1.0);
+    return GATE_OK;
 }
 
 unsigned session_sets(const struct session *s, unsigned arm)
@@ -296,15 +293,14 @@ static enum gate_status plan_sets(struct session *s, double *launch_ns, struct g
 /* N of each arm, in the order A B B' A'; the second copies of what has none are left out. */
 static enum gate_status record_all(struct session *s, const unsigned *n, struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
-    for (unsigned at = 0; at < ARM_COPIES * s->n_arms && !status; at++) {
+    for (unsigned at = 0; at < ARM_COPIES * s->n_arms; at++) {
         unsigned copy = at >= s->n_arms;
         unsigned slot = copy ? ARM_COPIES * s->n_arms - 1 - at : at;
         unsigned i = s->members[member_in_slot(s, s->swap, slot)];
         if (copy < s->series[i].n_copies)
-            status = record(s, i, copy, s->arms[i].role == ROLE_BASELINE ? n[0] : n[i], err);
+            TRY(record(s, i, copy, s->arms[i].role == ROLE_BASELINE ? n[0] : n[i], err));
     }
-    return status;
+    return GATE_OK;
 }
 
 /* N of each arm. One launch alone carries the fixed cost of a replay, so it is estimated again over
@@ -492,23 +488,21 @@ static size_t take_rounds(const double *logs, size_t n, double *rounds)
 
 struct estimate pairs_ratio(const double *a, const double *b, size_t n)
 {
-    double *logs = xcalloc(2 * n, sizeof *logs), *scratch = logs + n, half = 0;
+    RELEASED_BY(free_at) double *logs = xcalloc(2 * n, sizeof *logs);
+    double *scratch = logs + n, half = 0;
     bool several = n / 2 >= 2 * (size_t)PAIRS_KINDS; /* of each kind */
     bool measured = n > 0;
-    struct estimate out = {0};
     for (size_t j = 0; j < n && measured; j++) {
         measured = a[j] > 0 && b[j] > 0;
         logs[j] = measured ? log(a[j] / b[j]) : 0;
     }
-    if (measured) {
-        if (!several)
-            half = stats_mean_half_width(scratch, take_rounds(logs, n, scratch), 1);
-        level_kinds(logs, n, scratch);
-        if (several)
-            half = stats_mean_half_width(scratch, take_rounds(logs, n, scratch), PAIRS_KINDS);
-        double value = stats_middle(logs, n);
-        out = (struct estimate){exp(value), exp(value - half), exp(value + half)};
-    }
-    free(logs);
-    return out;
+    if (!measured)
+        return (struct estimate){0};
+    if (!several)
+        half = stats_mean_half_width(scratch, take_rounds(logs, n, scratch), 1);
+    level_kinds(logs, n, scratch);
+    if (several)
+        half = stats_mean_half_width(scratch, take_rounds(logs, n, scratch), PAIRS_KINDS);
+    double value = stats_middle(logs, n);
+    return (struct estimate){exp(value), exp(value - half), exp(value + half)};
 }

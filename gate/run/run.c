@@ -293,7 +293,7 @@ static void run_process(struct run *run, struct supervisor *s, const size_t *ord
                         enum document_stage stage, run_progress_fn progress)
 {
     size_t n = run->suite->n_cases, todo = 0, done = 0;
-    struct effort *efforts = xcalloc(n, sizeof *efforts);
+    RELEASED_BY(free_at) struct effort *efforts = xcalloc(n, sizeof *efforts);
     bool swap = run->n_processes % 2;
     for (size_t i = 0; i < n; i++)
         if (is_wanted(&run->cases[i], stage))
@@ -301,7 +301,6 @@ static void run_process(struct run *run, struct supervisor *s, const size_t *ord
     /* A part of a suite gives each case what the whole would. */
     double share = run->shard ? (double)n / (double)run->shard->n_cases : 1;
     double level = effort_level(efforts, todo, EFFORT_POT_MS * share);
-    free(efforts);
     if (run->n_processes++) {
         s->without_providers = true;
         supervisor_retire_worker(s);
@@ -330,7 +329,8 @@ static bool any_wanted(const struct run *run, enum document_stage stage)
 static void run_stage(struct run *run, struct supervisor *s, enum document_stage stage,
                       run_progress_fn progress)
 {
-    size_t n = run->suite->n_cases, *order = xcalloc(n, sizeof *order);
+    const size_t n = run->suite->n_cases;
+    RELEASED_BY(free_at) size_t *order = xcalloc(n, sizeof *order);
     while (any_wanted(run, stage) && !interrupt_signal()) {
         /* Fisher and Yates, so that a case's neighbours differ from process to process. */
         const uint64_t seed = seed_at(run->seed, run->n_processes);
@@ -354,7 +354,6 @@ static void run_stage(struct run *run, struct supervisor *s, enum document_stage
             if (run->cases[i].has_result && !is_wanted(&run->cases[i], stage))
                 run_decide(run, &run->cases[i]);
     }
-    free(order);
 }
 
 void run_count_verdicts(struct run *run)

@@ -44,8 +44,8 @@ enum gate_status shard_select(struct shard *s, struct suite *suite, struct gate_
     SHA2_CTX sha;
     if (n < s->count)
         return gate_fail(err, GATE_USAGE, "%zu cases cannot be measured in %zu parts", n, s->count);
-    struct dealt *all = xcalloc(n, sizeof *all);
-    bool *is_mine = xcalloc(n, sizeof *is_mine);
+    RELEASED_BY(free_at) struct dealt *all = xcalloc(n, sizeof *all);
+    RELEASED_BY(free_at) bool *is_mine = xcalloc(n, sizeof *is_mine);
     s->positions = xcalloc(n, sizeof *s->positions);
     SHA256Init(&sha);
     for (size_t i = 0; i < n; i++) {
@@ -69,8 +69,6 @@ enum gate_status shard_select(struct shard *s, struct suite *suite, struct gate_
             s->positions[suite->n_cases] = i;
             suite->cases[suite->n_cases++] = suite->cases[i];
         }
-    free(is_mine);
-    free(all);
     return GATE_OK;
 }
 
@@ -235,28 +233,28 @@ enum gate_status merge_documents(const struct document *parts, size_t n, struct 
         return gate_fail(err, GATE_NO_VERDICT, "%zu of %lld parts are missing:%s%s", n_missing,
                          (long long)whole.shard.count, missing,
                          n_missing > NAMED_MAX ? " ..." : "");
+    RELEASED_BY(free_at)
+    struct document_case *cases = xcalloc((size_t)whole.shard.cases + 1, sizeof *cases);
+    RELEASED_BY(free_at)
+    struct document_not_served *not_served =
+        xcalloc((size_t)whole.shard.cases + 1, sizeof *not_served);
     whole.n_cases = whole.n_not_served = 0;
-    whole.cases = xcalloc((size_t)whole.shard.cases + 1, sizeof *whole.cases);
-    whole.not_served = xcalloc((size_t)whole.shard.cases + 1, sizeof *whole.not_served);
-    enum gate_status status = place_cases(parts, n, &whole, err);
-    if (!status) {
-        derive_uuid(parts, n, uuid);
-        whole.uuid = uuid;
-        whole.has_shard = false;
-        whole.libraries = libraries;
-        whole.n_libraries = 0;
-        add_libraries(&parts[0], &whole);
-        for (size_t i = 1; i < n; i++)
-            add_facts(&parts[i], &whole);
-        for (size_t i = 0; i < whole.n_cases; i++)
-            counts[whole.cases[i].verdict]++;
-        whole.verdict = (int)verdict_of_run(counts);
-        whole.exit_code = verdict_exit_code(counts);
-        document_write(&whole, out);
-        if (out->failed)
-            status = gate_fail(err, GATE_INTERNAL, "out of memory for the merged run");
-    }
-    free(whole.cases);
-    free(whole.not_served);
-    return status;
+    whole.cases = cases;
+    whole.not_served = not_served;
+    TRY(place_cases(parts, n, &whole, err));
+    derive_uuid(parts, n, uuid);
+    whole.uuid = uuid;
+    whole.has_shard = false;
+    whole.libraries = libraries;
+    whole.n_libraries = 0;
+    add_libraries(&parts[0], &whole);
+    for (size_t i = 1; i < n; i++)
+        add_facts(&parts[i], &whole);
+    for (size_t i = 0; i < whole.n_cases; i++)
+        counts[whole.cases[i].verdict]++;
+    whole.verdict = (int)verdict_of_run(counts);
+    whole.exit_code = verdict_exit_code(counts);
+    document_write(&whole, out);
+    return out->failed ? gate_fail(err, GATE_INTERNAL, "out of memory for the merged run")
+                       : GATE_OK;
 }

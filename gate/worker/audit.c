@@ -28,13 +28,12 @@ enum gate_status audit_outputs(const struct audit *a, struct gate_error *err)
 {
     const struct session *s = a->session;
     const unsigned n = session_sets(s, s->at);
-    uint64_t *hashes = xcalloc(n, sizeof *hashes);
-    enum gate_status status = operands_hash_outputs(s->device, s->sets, n, hashes, err);
+    RELEASED_BY(free_at) uint64_t *hashes = xcalloc(n, sizeof *hashes);
+    TRY(operands_hash_outputs(s->device, s->sets, n, hashes, err));
     for (unsigned first = 0; first < VERIFY_SEEDS; first++)
-        for (unsigned set = first; set < n && !status; set += VERIFY_SEEDS)
-            status = check_set(a, set, hashes[set], err);
-    free(hashes);
-    return status;
+        for (unsigned set = first; set < n; set += VERIFY_SEEDS)
+            TRY(check_set(a, set, hashes[set], err));
+    return GATE_OK;
 }
 
 /* A recording like the timed one, in which the outputs are poisoned before the last rotation. */

@@ -113,33 +113,31 @@ static enum gate_status take_rounds(struct session *s, double budget_ns, struct 
 /* Cold launches of all arms, one by one. */
 static enum gate_status take_singles(struct session *s, double budget_ns, struct gate_error *err)
 {
-    double(*ns)[MEASURE_SINGLES] = xcalloc(s->n_arms, sizeof *ns), start = clock_ns();
+    RELEASED_BY(free_at) double(*ns)[MEASURE_SINGLES] = xcalloc(s->n_arms, sizeof *ns);
+    double start = clock_ns();
     size_t n = 0;
-    enum gate_status status = GATE_OK;
-    for (; n < MEASURE_SINGLES && !status; n++) {
+    for (; n < MEASURE_SINGLES; n++) {
         if (n >= SINGLE_LAUNCHES_MIN && clock_ns() - start > budget_ns)
             break;
-        for (unsigned slot = 0; slot < s->n_arms && !status; slot++) {
+        for (unsigned slot = 0; slot < s->n_arms; slot++) {
             s->at = n % 2 ? s->n_arms - 1 - slot : slot;
             double *taken = &ns[s->at][n];
-            status = session_restore(s, (unsigned)n, 1, err);
-            if (!status)
-                status = device_single_run(s->device, arm_launch, &s->series[s->at].launch[0],
-                                           (unsigned)n, taken, err);
-            if (!status && !clock_can_be(*taken))
-                status = gate_fail(err, GATE_ENVIRONMENT, SESSION_CLOCK_BROKEN, "a single launch",
-                                   *taken);
+            TRY(session_restore(s, (unsigned)n, 1, err));
+            TRY(device_single_run(s->device, arm_launch, &s->series[s->at].launch[0], (unsigned)n,
+                                  taken, err));
+            if (!clock_can_be(*taken))
+                return gate_fail(err, GATE_ENVIRONMENT, SESSION_CLOCK_BROKEN, "a single launch",
+                                 *taken);
         }
     }
-    for (unsigned i = 0; i < s->n_arms && !status; i++) {
+    for (unsigned i = 0; i < s->n_arms; i++) {
         struct document_timing *m = &s->arms[i].timing;
         stats_sort(ns[i], n);
         m->single_samples = (int64_t)n;
         m->single_p50_ns = stats_quantile(ns[i], n, 0.5);
         m->single_p90_ns = stats_quantile(ns[i], n, 0.9);
     }
-    free(ns);
-    return status;
+    return GATE_OK;
 }
 
 static enum gate_status check_clock(const struct session *s, unsigned i, struct gate_error *err)
