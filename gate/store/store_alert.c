@@ -145,9 +145,8 @@ static enum gate_status act(const struct action_call *c, int64_t id, struct gate
     return put_event(&step, err);
 }
 
-static enum gate_status act_on_all(void *call, struct gate_error *err)
+static enum gate_status act_on_all(const struct action_call *c, struct gate_error *err)
 {
-    const struct action_call *c = call;
     struct present present;
     *c->step = STEP_DONE;
     for (size_t i = 0; i < c->n && *c->step == STEP_DONE; i++)
@@ -164,8 +163,9 @@ enum gate_status store_act_on_alerts(struct store *s, const int64_t *ids, size_t
                                      const struct alert_action *action, enum alert_step *step,
                                      int64_t *refused, struct gate_error *err)
 {
-    struct action_call call = {s, ids, n, action, step, refused};
-    return store_atomically(s, act_on_all, &call, err);
+    const struct action_call call = {s, ids, n, action, step, refused};
+    TRY(store_atomic_begin(s, err));
+    return store_atomic_end(s, act_on_all(&call, err), err);
 }
 
 /* ---- what the server does ---- */

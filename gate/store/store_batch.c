@@ -88,7 +88,6 @@ enum gate_status store_batch_begin(struct store *s, struct gate_error *err)
         return gate_fail(err, GATE_INTERNAL, "a batch is open already");
     enum gate_status status = begin(s, err);
     s->in_batch = !status;
-    s->changes_before = sqlite3_total_changes64(s->db);
     return status;
 }
 
@@ -110,61 +109,31 @@ void store_batch_rollback(struct store *s)
     s->in_batch = false;
 }
 
-/*
- * The first part of a batch: there is nothing else to lose yet, so the transaction itself is what
- * undoes it. For a savepoint SQLite would first copy each page that changes to a file.
- */
-static enum gate_status as_first(struct store *s, store_write_fn fn, void *context,
-                                 struct gate_error *err)
+enum gate_status store_atomic_begin(struct store *s, struct gate_error *err)
 {
-    enum gate_status status = fn(context, err);
-    if (!status || sqlite3_get_autocommit(s->db))
-        return status;
-    /* Without a transaction the batch is lost, which the next part and the commit will find. */
-    if (store_write(s, "ROLLBACK", NULL, 0, NULL) == GATE_OK)
-        store_write(s, "BEGIN IMMEDIATE", NULL, 0, NULL);
-    s->changes_before = sqlite3_total_changes64(s->db);
-    return status;
+    if (!s->in_batch)
+        return begin(s, err);
+    return sqlite3_get_autocommit(s->db) ? batch_lost(s, err)
+                                         : store_write(s, "SAVEPOINT write", NULL, 0, err);
 }
 
-/* A part of a batch, which the batch outlives. */
-static enum gate_status as_part(struct store *s, store_write_fn fn, void *context,
-                                struct gate_error *err)
+enum gate_status store_atomic_end(struct store *s, enum gate_status status, struct gate_error *err)
 {
-    if (sqlite3_get_autocommit(s->db))
-        return batch_lost(s, err);
-    if (sqlite3_total_changes64(s->db) == s->changes_before)
-        return as_first(s, fn, context, err);
-    TRY(store_write(s, "SAVEPOINT write", NULL, 0, err));
-    enum gate_status status = fn(context, err);
-    if (status && !sqlite3_get_autocommit(s->db) &&
-        store_write(s, "ROLLBACK TO write", NULL, 0, NULL) != GATE_OK)
+    if (!s->in_batch && !status)
+        return commit(s, err);
+    if (!s->in_batch)
+        roll_back(s);
+    else if (status && !sqlite3_get_autocommit(s->db) &&
+             store_write(s, "ROLLBACK TO write", NULL, 0, NULL) != GATE_OK)
         store_write(s, "ROLLBACK", NULL, 0,
                     NULL); /* what cannot be undone in part is undone whole */
-    if (!sqlite3_get_autocommit(s->db))
+    if (s->in_batch && !sqlite3_get_autocommit(s->db))
         store_write(s, "RELEASE write", NULL, 0, NULL);
     return status;
 }
 
-enum gate_status store_atomically(struct store *s, store_write_fn fn, void *context,
-                                  struct gate_error *err)
-{
-    if (s->in_batch)
-        return as_part(s, fn, context, err);
-    TRY(begin(s, err));
-    enum gate_status status = fn(context, err);
-    if (!status)
-        return commit(s, err);
-    roll_back(s);
-    return status;
-}
-
-static enum gate_status touch(void *context, struct gate_error *err)
-{
-    return store_touch(context, err);
-}
-
 enum gate_status store_probe(struct store *s, struct gate_error *err)
 {
-    return store_atomically(s, touch, s, err);
+    TRY(store_atomic_begin(s, err));
+    return store_atomic_end(s, store_touch(s, err), err);
 }

@@ -45,11 +45,10 @@ static enum gate_status write_thinned(struct thin *t, const struct document *doc
 }
 
 /* One document, within a write. */
-static enum gate_status thin_one(void *context, struct gate_error *err)
+static enum gate_status thin_one(struct thin *t)
 {
-    struct thin *t = context;
     struct document document;
-    t->err = err;
+    struct gate_error *err = t->err;
     struct query q = query_begin(
         t->store,
         "SELECT t.run_id, t.packed, t.n_bytes "
@@ -79,12 +78,14 @@ static enum gate_status thin_one(void *context, struct gate_error *err)
 enum gate_status store_thin(struct store *s, int64_t before_ms, int64_t now_ms, int64_t max_runs,
                             int64_t *n_thinned, struct gate_error *err)
 {
-    struct thin t = {.store = s, .before_ms = before_ms, .now_ms = now_ms, .found = true};
+    struct thin t = {.store = s, .before_ms = before_ms, .now_ms = now_ms, .err = err};
     enum gate_status status = GATE_OK;
     *n_thinned = 0;
     buf_init(&t.text, STORE_MAX_DOCUMENT);
     while (*n_thinned < max_runs && !status) {
-        status = store_atomically(s, thin_one, &t, err);
+        status = store_atomic_begin(s, err);
+        if (!status)
+            status = store_atomic_end(s, thin_one(&t), err);
         if (!t.found)
             break;
         *n_thinned += !status;

@@ -21,9 +21,8 @@ struct store {
     ino_t inode;
     ino_t log_inode, index_inode; /* of its -wal and -shm, since the first write; 0: none yet */
     bool in_batch;
-    int64_t changes_before; /* of a batch: SQLite's count of rows, -1: always more than these */
-    int patience_ms;        /* for other processes that write */
-    bool is_busy;           /* the last write waited for longer */
+    int patience_ms; /* for other processes that write */
+    bool is_busy;    /* the last write waited for longer */
     struct {
         const char *sql;
         sqlite3_stmt *stmt;
@@ -34,14 +33,12 @@ struct store {
 enum gate_status store_lock(struct store *s, struct gate_error *err);
 void store_unlock(struct store *s);
 
-typedef enum gate_status (*store_write_fn)(void *context, struct gate_error *err);
-
 /*
- * Calls `fn`, which writes, so that all of it happens or nothing: in a transaction of its own, or
- * as a part of the batch that is open. Parts may be nested.
+ * What is written between the two happens or, where `status` says that it failed, nothing of it: in
+ * a transaction of its own, or as a part of the batch that is open. Parts may be nested.
  */
-enum gate_status store_atomically(struct store *s, store_write_fn fn, void *context,
-                                  struct gate_error *err);
+enum gate_status store_atomic_begin(struct store *s, struct gate_error *err);
+enum gate_status store_atomic_end(struct store *s, enum gate_status status, struct gate_error *err);
 
 /* Fails with GATE_IO: "cannot <doing> 'PATH': <why>; <what to do>", from the SQLite result code. */
 enum gate_status store_fail(const struct store *s, int rc, const char *doing,

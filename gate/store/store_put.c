@@ -291,17 +291,15 @@ static enum gate_status put_cases(const struct put *p)
 }
 
 /* Within a transaction; what it leaves behind when it fails is undone by that. */
-static enum gate_status put_whole(void *context, struct gate_error *err)
+static enum gate_status put_whole(struct put *p)
 {
-    struct put *p = context;
-    p->err = err;
     TRY(find_run(p));
     if (*p->outcome != STORE_PUT_CREATED)
         return GATE_OK;
     enum gate_status status =
-        store_put_run_row(p->store, p->document, &p->run_id, &p->place_ms, err);
+        store_put_run_row(p->store, p->document, &p->run_id, &p->place_ms, p->err);
     if (status)
-        gate_fail_context(err, "run %s", p->document->uuid);
+        gate_fail_context(p->err, "run %s", p->document->uuid);
     else
         status = put_cases(p);
     if (status && (sqlite3_errcode(p->store->db) & 0xff) == SQLITE_CONSTRAINT)
@@ -313,9 +311,11 @@ enum gate_status store_put_packed(struct store *s, const struct document *docume
                                   const struct store_packed *packed,
                                   enum store_put_outcome *outcome, struct gate_error *err)
 {
-    struct put p = {.store = s, .document = document, .packed = packed, .outcome = outcome};
+    struct put p = {
+        .store = s, .document = document, .packed = packed, .outcome = outcome, .err = err};
     *outcome = STORE_PUT_CREATED;
-    return store_atomically(s, put_whole, &p, err);
+    TRY(store_atomic_begin(s, err));
+    return store_atomic_end(s, put_whole(&p), err);
 }
 
 enum gate_status store_put_run(struct store *s, const struct document *document, const char *text,

@@ -158,24 +158,11 @@ enum gate_status store_select(struct store *s, const char *sql, store_value_fn v
 
 /* ---- changes ---- */
 
-struct change_call {
-    struct store *store;
-    const char *sql;
-    const struct store_cell *values;
-    size_t n;
-};
-
-static enum gate_status change(void *context, struct gate_error *err)
-{
-    const struct change_call *c = context;
-    return store_write(c->store, c->sql, c->values, c->n, err);
-}
-
 enum gate_status store_change(struct store *s, const char *sql, const struct store_cell *values,
                               size_t n, int *n_changed, struct gate_error *err)
 {
-    struct change_call call = {s, sql, values, n};
-    enum gate_status status = store_atomically(s, change, &call, err);
+    TRY(store_atomic_begin(s, err));
+    enum gate_status status = store_atomic_end(s, store_write(s, sql, values, n, err), err);
     if (n_changed)
         *n_changed = status ? 0 : sqlite3_changes(s->db);
     return status;

@@ -2,7 +2,7 @@
 /*
  * store_watch.h: what watch.c reads of trends, and where it goes on; part of the store.
  *
- * What writes is to be called in a batch or by store_atomically().
+ * What writes is to be called in a batch or between store_atomic_begin() and its end.
  */
 #ifndef GATE_STORE_STORE_WATCH_H
 #define GATE_STORE_STORE_WATCH_H

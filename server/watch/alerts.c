@@ -477,30 +477,17 @@ static enum gate_status look_at(struct look *l)
 
 /* ---- all that waits ---- */
 
-struct one_look {
-    struct store *store;
-    const struct watch_item *item;
-    int64_t now_ms;
-    bool refused; /* by a constraint of the tables: it would be each time */
-};
-
-static enum gate_status try_look(void *context, struct gate_error *err)
-{
-    struct one_look *look = context;
-    struct look l = {.store = look->store, .item = look->item, .now_ms = look->now_ms, .err = err};
-    enum gate_status status = look_at(&l);
-    int code = sqlite3_extended_errcode(look->store->db);
-    look->refused = status && (code & 0xff) == SQLITE_CONSTRAINT;
-    return status;
-}
-
-/* In a savepoint, so that a look that is left out leaves no trace. */
+/* In a savepoint, so that a look that the tables refuse, as they would each time, leaves no trace.
+ */
 static enum gate_status look_or_leave(struct store *s, const struct watch_item *item,
                                       int64_t now_ms, struct gate_error *err)
 {
-    struct one_look look = {s, item, now_ms, false};
-    enum gate_status status = store_atomically(s, try_look, &look, err);
-    if (!status || !look.refused)
+    struct look l = {.store = s, .item = item, .now_ms = now_ms, .err = err};
+    TRY(store_atomic_begin(s, err));
+    enum gate_status status = look_at(&l);
+    bool refused = status && (sqlite3_extended_errcode(s->db) & 0xff) == SQLITE_CONSTRAINT;
+    status = store_atomic_end(s, status, err);
+    if (!refused)
         return status;
     log_message(LOG_LEVEL_ERROR, "the watch leaves out track %lld in run %lld: %s",
                 (long long)item->track_id, (long long)item->run_id, err ? err->message : "");

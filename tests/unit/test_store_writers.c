@@ -9,7 +9,6 @@
 
 #include "gate/store/store_private.h"
 #include "gate/store/store_rows.h"
-#include "gate/store/store_token.h"
 #include "tests/tools/sample_put.h"
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"
@@ -179,34 +178,6 @@ TEST_WITHIN(bad_run_in_a_batch, store_set_up, store_tear_down)
     assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
     assert_int_equal(runs_in(f), 2);
     assert_int_equal(scalar(f->path, "SELECT n_runs FROM track LIMIT 1"), 2);
-    store_close(s);
-    assert_sound(f->path);
-}
-
-/* The first of a batch is undone in a way of its own, unless somebody else wrote before it. */
-TEST_WITHIN(bad_run_comes_first, store_set_up, store_tear_down)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    struct store_token token = {.id = "0123456789ab", .name = "t", .scopes = TOKEN_READ};
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
-    for (int i = 0; i < 2; i++) {
-        cJSON *bad = sample_run(&plan, 2);
-        set_string(item_of(bad, 4), "id", "attention_fwd/fp16/b8-h16-s512-d64/causal");
-        assert_int_equal(put(f, s, bad, NULL), GATE_IO);
-    }
-    must_put(f, s, sample_run(&plan, 0));
-    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
-    assert_int_equal(runs_in(f), 1);
-
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
-    assert_int_equal(store_put_token(s, &token, &f->err), GATE_OK);
-    cJSON *bad = sample_run(&plan, 2);
-    set_string(item_of(bad, 4), "id", "attention_fwd/fp16/b8-h16-s512-d64/causal");
-    assert_int_equal(put(f, s, bad, NULL), GATE_IO);
-    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
-    assert_int_equal(scalar(f->path, "SELECT count(*) FROM token"), 1);
-    assert_int_equal(runs_in(f), 1);
     store_close(s);
     assert_sound(f->path);
 }
