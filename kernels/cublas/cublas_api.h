@@ -35,7 +35,8 @@
     X(cublasLtMatmulDescSetAttribute)                                                              \
     X(cublasLtMatmulPreferenceInit_internal)                                                       \
     X(cublasLtMatmulPreferenceSetAttribute)                                                        \
-    X(cublasLtMatrixLayoutInit_internal)
+    X(cublasLtMatrixLayoutInit_internal)                                                           \
+    X(cublasLtMatrixLayoutSetAttribute)
 
 #define CUBLAS_MEMBER(name) __typeof__(&name) name;
 

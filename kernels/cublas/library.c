@@ -8,22 +8,22 @@
 struct provider {
     const char *name;
     bool timed;                         /* see matmul_open() */
-    const struct kg_kernel *kernels[7]; /* up to the first NULL */
+    const struct kg_kernel *kernels[8]; /* up to the first NULL */
 };
 
 /* What cuBLAS does when it is asked once: its heuristics' first answer. */
 const struct provider provider_cublas = {
     .name = "cublas",
-    .kernels = {&cublas_gemm, &cublas_linear_relu, &cublas_linear_relu_bwd, &cublas_gemv,
-                &cublas_gemm_fp8, &cublas_gemm_fp8_block},
+    .kernels = {&cublas_gemm, &cublas_batched_gemm, &cublas_linear_relu, &cublas_linear_relu_bwd,
+                &cublas_gemv, &cublas_gemm_fp8, &cublas_gemm_fp8_block},
 };
 
 /* The fastest of what cuBLASLt's heuristics name, tried in prepare(). */
 const struct provider provider_cublaslt = {
     .name = "cublaslt",
     .timed = true,
-    .kernels = {&cublas_gemm, &cublas_linear_relu, &cublas_linear_relu_bwd, &cublas_gemm_fp8,
-                &cublas_gemm_fp8_block},
+    .kernels = {&cublas_gemm, &cublas_batched_gemm, &cublas_linear_relu, &cublas_linear_relu_bwd,
+                &cublas_gemm_fp8, &cublas_gemm_fp8_block},
 };
 
 /* The layers of a framework as they are called one after the other. */
@@ -54,14 +54,15 @@ uint64_t usual_workspace_bytes(const struct kg_problem *p, const struct kg_devic
 bool have_unit_columns(const struct kg_tensor *t, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (t[i].rank < 1 || t[i].rank > 2 || t[i].stride[t[i].rank - 1] != 1)
+        if (t[i].rank < 1 || t[i].rank > 3 || t[i].stride[t[i].rank - 1] != 1)
             return false;
     return true;
 }
 
 int64_t leading_of(const struct kg_tensor *t)
 {
-    return t->shape[0] > 1 ? t->stride[0] : t->shape[1];
+    const uint32_t row = t->rank - 2;
+    return t->shape[row] > 1 ? t->stride[row] : t->shape[row + 1];
 }
 
 static void close_handles(void)

@@ -39,6 +39,7 @@ struct matmul matmul_of(const struct kg_problem *p, enum matmul_epilogue epilogu
         .lda = lda,
         .ldb = ldb,
         .ldd = ldd,
+        .batches = kg_size(p, "b"),
     };
 }
 
@@ -49,6 +50,9 @@ struct matmul matmul_of_dense(const struct kg_problem *p, enum matmul_epilogue e
     m.lda = m.k;
     m.ldb = m.transpose_b ? m.k : m.n;
     m.ldd = m.n;
+    m.stride_a = m.batches > 1 ? m.m * m.k : 0;
+    m.stride_b = m.batches > 1 ? m.k * m.n : 0;
+    m.stride_d = m.batches > 1 ? m.m * m.n : 0;
     return m;
 }
 
@@ -74,7 +78,8 @@ static bool same_matmul(const struct matmul *x, const struct matmul *y)
     return x->dtype == y->dtype && x->tf32 == y->tf32 && x->transpose_a == y->transpose_a &&
            x->transpose_b == y->transpose_b && x->epilogue == y->epilogue &&
            x->scales == y->scales && x->m == y->m && x->n == y->n && x->k == y->k &&
-           x->lda == y->lda && x->ldb == y->ldb && x->ldd == y->ldd;
+           x->lda == y->lda && x->ldb == y->ldb && x->ldd == y->ldd && x->batches == y->batches &&
+           x->stride_a == y->stride_a && x->stride_b == y->stride_b && x->stride_d == y->stride_d;
 }
 
 static cudaDataType_t data_type(uint32_t dtype)
@@ -91,12 +96,21 @@ static cudaDataType_t data_type(uint32_t dtype)
     }
 }
 
-/* A matrix that is stored as [rows, columns], row-major. */
+/* Matrices that are stored as [rows, columns], row-major. */
 static enum kg_status describe_matrix(cublasLtMatrixLayoutOpaque_t *layout, uint32_t dtype,
-                                      int64_t rows, int64_t columns, int64_t leading)
+                                      int64_t rows, int64_t columns, int64_t leading,
+                                      int64_t batches, int64_t stride)
 {
-    CUBLAS_TRY(cublas_api()->cublasLtMatrixLayoutInit_internal(
-        layout, sizeof(*layout), data_type(dtype), (uint64_t)columns, (uint64_t)rows, leading));
+    const struct cublas_api *api = cublas_api();
+    const int32_t count = (int32_t)batches;
+    CUBLAS_TRY(api->cublasLtMatrixLayoutInit_internal(layout, sizeof(*layout), data_type(dtype),
+                                                      (uint64_t)columns, (uint64_t)rows, leading));
+    if (batches == 0)
+        return KG_OK;
+    CUBLAS_TRY(api->cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
+                                                     &count, sizeof(count)));
+    CUBLAS_TRY(api->cublasLtMatrixLayoutSetAttribute(
+        layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof(stride)));
     return KG_OK;
 }
 
@@ -160,10 +174,10 @@ static enum kg_status describe_operation(struct matmul_plan *plan)
     if (m->scales != MATMUL_NO_SCALES)
         KG_TRY(describe_scales(plan));
     KG_TRY(describe_matrix(&plan->a, m->dtype, m->transpose_b ? m->n : m->k,
-                           m->transpose_b ? m->k : m->n, m->ldb));
+                           m->transpose_b ? m->k : m->n, m->ldb, m->batches, m->stride_b));
     KG_TRY(describe_matrix(&plan->b, m->dtype, m->transpose_a ? m->k : m->m,
-                           m->transpose_a ? m->m : m->k, m->lda));
-    return describe_matrix(&plan->d, matmul_result(m), m->m, m->n, m->ldd);
+                           m->transpose_a ? m->m : m->k, m->lda, m->batches, m->stride_a));
+    return describe_matrix(&plan->d, matmul_result(m), m->m, m->n, m->ldd, m->batches, m->stride_d);
 }
 
 static enum kg_status prefer(cublasLtMatmulPreferenceOpaque_t *preference, const struct matmul *m)

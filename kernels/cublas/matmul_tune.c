@@ -49,11 +49,12 @@ static size_t bytes_of(int64_t elements, uint32_t dtype)
 static void plan_memory(struct bench *b)
 {
     const struct matmul *m = b->m;
-    b->a_bytes = bytes_of(m->lda * (m->transpose_a ? m->k : m->m), m->dtype);
-    b->b_bytes = bytes_of(m->ldb * (m->transpose_b ? m->n : m->k), m->dtype);
+    const int64_t others = m->batches > 1 ? m->batches - 1 : 0;
+    b->a_bytes = bytes_of(m->lda * (m->transpose_a ? m->k : m->m) + others * m->stride_a, m->dtype);
+    b->b_bytes = bytes_of(m->ldb * (m->transpose_b ? m->n : m->k) + others * m->stride_b, m->dtype);
     b->bias_bytes = bytes_of(m->n, m->dtype);
-    b->set_bytes =
-        b->a_bytes + b->b_bytes + b->bias_bytes + bytes_of(m->ldd * m->m, matmul_result(m));
+    b->set_bytes = b->a_bytes + b->b_bytes + b->bias_bytes +
+                   bytes_of(m->ldd * m->m + others * m->stride_d, matmul_result(m));
     b->scale_bytes = m->scales == MATMUL_NO_SCALES
                          ? 0
                          : round_up(matmul_scale_a_bytes(m)) + round_up(matmul_scale_b_bytes(m));

@@ -16,7 +16,13 @@
 
 static enum matmul_epilogue epilogue_of(const struct kg_problem *p)
 {
-    return kg_is_op(p, "gemm") ? MATMUL_PLAIN : MATMUL_RELU_BIAS;
+    return kg_is_op(p, "linear_relu") ? MATMUL_RELU_BIAS : MATMUL_PLAIN;
+}
+
+/* From one batch to the next, which of a single one may be anything. */
+static int64_t batch_stride(const struct kg_tensor *t)
+{
+    return t->rank == 3 && t->shape[0] > 1 ? t->stride[0] : 0;
 }
 
 /* The product, into `d` with rows ldd apart. */
@@ -24,8 +30,10 @@ static enum kg_status multiply(const struct kg_problem *p, const struct kg_args 
                                enum matmul_epilogue epilogue, void *d, int64_t ldd, void *workspace)
 {
     const struct kg_tensor *a = &args->in[0], *b = &args->in[1];
-    const struct matmul m =
-        matmul_of(p, epilogue, MATMUL_NO_SCALES, leading_of(a), leading_of(b), ldd);
+    struct matmul m = matmul_of(p, epilogue, MATMUL_NO_SCALES, leading_of(a), leading_of(b), ldd);
+    m.stride_a = batch_stride(a);
+    m.stride_b = batch_stride(b);
+    m.stride_d = batch_stride(&args->out[0]);
     return matmul_launch(
         &m, args->plan,
         &(struct matmul_operands){.a = a->data,
@@ -47,10 +55,10 @@ static enum kg_status check(const struct kg_args *args, uint32_t n_in, uint64_t 
 static int supports(const struct kg_problem *p, const struct kg_device *d)
 {
     const struct matmul m = matmul_of_dense(p, epilogue_of(p), MATMUL_NO_SCALES);
-    return is_served(p, d) && matmul_rounds_once(&m);
+    return is_served(p, d) && matmul_rounds_once(&m) && m.batches <= INT32_MAX;
 }
 
-/* ---- GEMM, and the linear layer ---- */
+/* ---- GEMM, also in batches, and the linear layer ---- */
 
 static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *d, void **plan)
 {
@@ -67,6 +75,7 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
 }
 
 CUBLASLT_KERNEL(gemm, supports, usual_workspace_bytes);
+CUBLASLT_KERNEL(batched_gemm, supports, usual_workspace_bytes);
 CUBLASLT_KERNEL(linear_relu, supports, usual_workspace_bytes);
 
 /* ---- the layer in two steps ---- */

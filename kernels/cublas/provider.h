@@ -24,6 +24,7 @@ extern "C" {
     } while (0)
 
 extern const struct kg_kernel cublas_gemm, cublas_linear_relu;        /* products.c */
+extern const struct kg_kernel cublas_batched_gemm;                    /* products.c */
 extern const struct kg_kernel eager_linear_relu;                      /* products.c */
 extern const struct kg_kernel cublas_linear_relu_bwd;                 /* linear_relu_bwd.c */
 extern const struct kg_kernel cublas_gemv;                            /* gemv.c */
@@ -95,6 +96,8 @@ struct matmul {
     enum matmul_scales scales;
     int64_t m, n, k;
     int64_t lda, ldb, ldd;
+    int64_t batches;                      /* so many products; 0: one, which is no batch */
+    int64_t stride_a, stride_b, stride_d; /* elements from one batch to the next */
 };
 
 /* That of a problem: A B, or A B^T with an epilogue or scales, since weights are stored as [n, k].
