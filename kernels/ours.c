@@ -19,6 +19,8 @@
     KERNEL(gemm_sm90)                                                                              \
     KERNEL(gemm_mma)                                                                               \
     KERNEL(gemm_simt)                                                                              \
+    KERNEL(batched_gemm_sm90)                                                                      \
+    KERNEL(batched_gemm)                                                                           \
     KERNEL(gemm_fp8_sm90)                                                                          \
     KERNEL(gemm_fp8)                                                                               \
     KERNEL(gemm_fp8_block_sm90)                                                                    \

@@ -18,20 +18,38 @@ constexpr int LANES = 32;
 /* Where A or B lies. Strides of a matrix with one line do not matter and are given as 0. */
 struct operand {
     const void *data;
-    int64_t leading; /* elements between lines */
+    int64_t leading, apart; /* elements between lines and between batches */
 };
 
 /* Where the result goes. bias has n elements and is read only with BIAS_RELU. */
 struct result {
     void *data;
     const void *bias;
-    int64_t leading;
+    int64_t leading, apart;
     int m, n;
 };
 
+static inline operand operand_of(const struct gemm_matrix &matrix)
+{
+    return {matrix.data, matrix.leading, matrix.apart};
+}
+
 static inline result result_of(const struct gemm_call &call)
 {
-    return {call.c.data, call.bias, call.c.leading, (int)call.m, (int)call.n};
+    return {call.c.data, call.bias, call.c.leading, call.c.apart, (int)call.m, (int)call.n};
+}
+
+/* A block computes a tile x of product y. */
+static inline dim3 grid_of(const struct gemm_call &call, int64_t tiles)
+{
+    return dim3((unsigned)tiles, call.batches > 1 ? (unsigned)call.batches : 1);
+}
+
+/* That of the block's batch. */
+template <typename T, typename Matrix> __device__ __forceinline__ Matrix of_batch(Matrix matrix)
+{
+    matrix.data = (T *)matrix.data + blockIdx.y * matrix.apart;
+    return matrix;
 }
 
 /* NaN stays NaN, as in PyTorch; fmaxf would hide it. */
@@ -70,7 +88,8 @@ template <typename Tile> static int64_t tiles_of(const struct gemm_call &call)
  */
 template <typename Tile> static int64_t cost(const struct gemm_call &call, int sms, int per_cent)
 {
-    return gemm_blocks(tiles_of<Tile>(call), sms) * (Tile::BM * Tile::BN) * 100 / per_cent;
+    const int64_t tiles = tiles_of<Tile>(call) * (call.batches > 1 ? call.batches : 1);
+    return gemm_blocks(tiles, sms) * (Tile::BM * Tile::BN) * 100 / per_cent;
 }
 
 } // namespace gemm

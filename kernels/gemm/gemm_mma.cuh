@@ -474,8 +474,9 @@ __global__ void __launch_bounds__(Tile::THREADS, Tile::BLOCKS)
     const int m0 = at.m * Tile::BM, n0 = at.n * Tile::BN;
 
     float acc[Tile::MMA_M][Tile::MMA_N][4];
-    mainloop<T, Tile, A_K, B_K, VECTOR>(acc, p.a, p.b, m0, n0, p.c.m, p.c.n, p.k, shared);
-    store_tile<T, Tile, A_K, B_K, BIAS_RELU>(acc, p.c, p.vector != 0, m0, n0, shared);
+    mainloop<T, Tile, A_K, B_K, VECTOR>(acc, of_batch<const T>(p.a), of_batch<const T>(p.b), m0, n0,
+                                        p.c.m, p.c.n, p.k, shared);
+    store_tile<T, Tile, A_K, B_K, BIAS_RELU>(acc, of_batch<T>(p.c), p.vector != 0, m0, n0, shared);
 }
 
 template <typename T, typename Tile, bool A_K, bool B_K, bool VECTOR, bool BIAS_RELU>
@@ -485,14 +486,14 @@ static enum kg_status launch_tile(const struct gemm_call &call)
     if (tiles > INT32_MAX)
         return KG_UNSUPPORTED;
     mma_arguments p;
-    p.a = {call.a.data, call.a.leading};
-    p.b = {call.b.data, call.b.leading};
+    p.a = operand_of(call.a);
+    p.b = operand_of(call.b);
     p.c = result_of(call);
     p.vector = gemm_aligned(&call.c, call.dtype) != 0;
     p.k = (int)call.k;
     p.tiles_m = (int)gemm_blocks(call.m, Tile::BM);
     p.tiles_n = (int)gemm_blocks(call.n, Tile::BN);
-    return launch_kernel(mma_kernel<T, Tile, A_K, B_K, VECTOR, BIAS_RELU>, dim3((unsigned)tiles),
+    return launch_kernel(mma_kernel<T, Tile, A_K, B_K, VECTOR, BIAS_RELU>, grid_of(call, tiles),
                          dim3(Tile::THREADS), Tile::SHARED_BYTES, call.stream, p);
 }
 

@@ -7,6 +7,12 @@
 
 #include "kernels/gemm/gemm_problem.h"
 
+#ifdef __CUDACC__
+#define GEMM_SM90_BOTH static __host__ __device__ inline
+#else
+#define GEMM_SM90_BOTH static inline
+#endif
+
 /*
  * Tiles of gemm_sm90.cuh. 128 rows a block, two blocks a cluster, which share the columns. A turned
  * tile has columns of C as its rows: the few rows of a thin product are the columns of the tile.
@@ -26,12 +32,15 @@ enum gemm_sm90_tile {
     GEMM_SM90_TILES
 };
 
-/* A tile, and in how many shares k is multiplied, each by another block of a cluster: that of all
- * tiles, or of the rest that whole waves leave over. */
+/*
+ * A tile, and in how many shares k is multiplied, each by another block of a cluster: that of all
+ * tiles, or of the rest that whole waves leave over. Or all stages of all tiles are one line that
+ * is cut into equal pieces, one a multiprocessor (stream-K; it needs a workspace).
+ */
 struct gemm_sm90_choice {
     enum gemm_sm90_tile tile;
     int splits;
-    bool rest;
+    bool rest, stream;
 };
 
 /* Whether every line of a dense product can be reached by TMA: lines of 16-byte multiples. */
@@ -47,8 +56,8 @@ static inline int gemm_sm90_serves(const struct product_sizes *problem,
 /* Whether TMA reaches every line of a matrix: they are less than 2^40 bytes apart. */
 static inline int gemm_sm90_reaches(const struct gemm_matrix *matrix, uint32_t dtype)
 {
-    return matrix->leading < ((int64_t)1 << 40) / (int64_t)gemm_element_bytes(dtype) &&
-           gemm_aligned(matrix, dtype);
+    const int64_t most = ((int64_t)1 << 40) / (int64_t)gemm_element_bytes(dtype);
+    return matrix->leading < most && matrix->apart < most && gemm_aligned(matrix, dtype);
 }
 
 static inline int gemm_sm90_reaches_all(const struct gemm_call *call)
@@ -143,25 +152,70 @@ static inline int64_t gemm_sm90_clocks(const struct gemm_sm90_choice *choice,
 }
 
 /*
+ * Stream-K: the piece of one of `blocks` blocks, in stages of a line of tiles * stages. A block
+ * first multiplies the part of its last tile whose end belongs to others, and writes its sums to
+ * the workspace; then its whole tiles; last the end of its first tile, to which it adds what the
+ * blocks before it have written. So it waits for blocks of a smaller index alone, and these wrote
+ * long ago.
+ */
+struct gemm_sm90_piece {
+    int64_t from, to;
+};
+
+GEMM_SM90_BOTH struct gemm_sm90_piece gemm_sm90_piece_of(int64_t tiles, int64_t stages, int blocks,
+                                                         int block)
+{
+    const int64_t all = tiles * stages;
+    const struct gemm_sm90_piece piece = {all * block / blocks, all * (block + 1) / blocks};
+    return piece;
+}
+
+/* What stream-K needs: sums of a tile of 256 x 128 a block, and two flags. */
+#define GEMM_SM90_STREAM_SUMS ((uint64_t)256 * 128 * 4)
+
+static inline uint64_t gemm_sm90_stream_bytes(int64_t sms)
+{
+    return (uint64_t)sms * (GEMM_SM90_STREAM_SUMS + 2 * sizeof(uint32_t));
+}
+
+/* Clocks as above. The flags are cleared by a launch before, and sums go through the L2. */
+static inline int64_t gemm_sm90_stream_clocks(const struct gemm_sm90_shape *tile, int64_t m,
+                                              int64_t n, int64_t k, int64_t sms)
+{
+    const int64_t tiles = gemm_blocks(n, 128) * gemm_blocks(m, tile->columns);
+    const int64_t stages = gemm_blocks(k, 64),
+                  outside = gemm_blocks(m, tile->columns) * tile->columns - m;
+    const int64_t memory = (m * k + n * k + m * n) / 1306;
+    const int64_t others = tiles < sms ? gemm_blocks(sms, tiles) : 1;
+    const int64_t work = gemm_blocks(tiles * stages, sms) * (tile->clocks + outside * 19 / 10) +
+                         (tiles / sms + 1) * 840;
+    const int64_t after = 9000 + (1 + others) * (int64_t)(GEMM_SM90_STREAM_SUMS / 35);
+    if (tiles * stages < 4 * sms)
+        return INT64_MAX;
+    return (work > memory ? work + memory / 8 : memory + work / 8) + after;
+}
+
+/*
  * The tile and the shares of k that take least. The constants here and above were fitted on an H200
  * to the times of tiles at 180 shapes of common layers with 1 to 8192 rows; the choices take 0.4 %
  * longer than the best tile of each, in the geometric mean.
  */
-static inline struct gemm_sm90_choice gemm_sm90_choose(int64_t m, int64_t n, int64_t k, int64_t sms)
+static inline struct gemm_sm90_choice gemm_sm90_choose(int64_t m, int64_t n, int64_t k, int64_t sms,
+                                                       bool stream)
 {
     static const struct gemm_sm90_shape shapes[GEMM_SM90_TILES] = {
         {0, 0},     {128, 636}, {16, 510},  {32, 539},  {64, 618},   {96, 616},
         {128, 735}, {160, 676}, {192, 852}, {224, 889}, {256, 1072},
     };
     static const int shares[] = {1, 2, 3, 4, 8};
-    struct gemm_sm90_choice best = {GEMM_SM90_TURNED_256, 1, false};
+    struct gemm_sm90_choice best = {GEMM_SM90_TURNED_256, 1, false, false};
     int64_t least = INT64_MAX;
 
     for (int tile = GEMM_SM90_128; tile < GEMM_SM90_TILES; tile++)
         for (int i = 0; i < (tile == GEMM_SM90_128 ? 1 : 5); i++)
             for (int rest = 0; rest < (i == 0 ? 1 : 2); rest++) {
                 const struct gemm_sm90_choice choice = {(enum gemm_sm90_tile)tile, shares[i],
-                                                        rest != 0};
+                                                        rest != 0, false};
                 if (shares[i] > gemm_blocks(k, 64))
                     continue;
                 const int64_t clocks = gemm_sm90_clocks(&choice, &shapes[tile], m, n, k, sms);
@@ -170,7 +224,20 @@ static inline struct gemm_sm90_choice gemm_sm90_choose(int64_t m, int64_t n, int
                     least = clocks;
                 }
             }
+    /* Less is known of the difference between two tiles than of what stream-K saves. */
+    if (stream && best.tile == GEMM_SM90_TURNED_256 &&
+        gemm_sm90_stream_clocks(&shapes[best.tile], m, n, k, sms) < least - least / 25) {
+        best.splits = 1;
+        best.rest = false;
+        best.stream = true;
+    }
     return best;
+}
+
+/* What the choice needs beside its tensors. */
+static inline uint64_t gemm_sm90_workspace(int64_t m, int64_t n, int64_t k, int64_t sms)
+{
+    return gemm_sm90_choose(m, n, k, sms, true).stream ? gemm_sm90_stream_bytes(sms) : 0;
 }
 
 #endif

@@ -14,10 +14,10 @@
 #include <stdbool.h>
 
 /* One operand or the result: `data` is aligned to its element, `leading` is the distance between
- * lines in elements, 0 if there is one line only. */
+ * lines in elements, 0 if there is one line only, and `apart` that between batches. */
 struct gemm_matrix {
     void *data;
-    int64_t leading;
+    int64_t leading, apart;
 };
 
 struct gemm_call {
@@ -26,6 +26,9 @@ struct gemm_call {
     struct gemm_matrix a, b, c;
     const void *bias; /* n elements for a kernel that adds it, else NULL */
     void *stream;
+    void *workspace; /* of the call, or NULL */
+    uint64_t workspace_bytes;
+    int64_t batches; /* products, 1 for 0 */
 };
 
 /* Larger extents would overflow the kernels' 32-bit tile coordinates; offsets are 64-bit. */
@@ -47,8 +50,9 @@ static inline size_t gemm_element_bytes(uint32_t dtype)
 /* Whether every line of a matrix can be read 16 bytes at a time. */
 static inline int gemm_aligned(const struct gemm_matrix *matrix, uint32_t dtype)
 {
-    return (uintptr_t)matrix->data % 16 == 0 &&
-           matrix->leading * (int64_t)gemm_element_bytes(dtype) % 16 == 0;
+    const int64_t element = (int64_t)gemm_element_bytes(dtype);
+    return (uintptr_t)matrix->data % 16 == 0 && matrix->leading * element % 16 == 0 &&
+           matrix->apart * element % 16 == 0;
 }
 
 /* Whether m x n x k is a product that the kernels here can index on this device. */
@@ -115,6 +119,7 @@ static inline enum kg_status gemm_check_matrix(const struct kg_tensor *tensor, u
         return KG_UNSUPPORTED;
     matrix->data = tensor->data;
     matrix->leading = rows > 1 ? tensor->stride[0] : 0;
+    matrix->apart = 0;
     return KG_OK;
 }
 
@@ -143,6 +148,9 @@ static inline enum kg_status gemm_call_of(const struct product_sizes *problem,
     call->k = k;
     call->bias = linear ? args->in[2].data : NULL;
     call->stream = args->stream;
+    call->workspace = args->workspace;
+    call->workspace_bytes = args->workspace_bytes;
+    call->batches = 1;
     status = gemm_check_matrix(&args->in[0], dtype, m, k, &call->a);
     if (status == KG_OK)
         status = gemm_check_matrix(&args->in[1], dtype, linear ? n : k, linear ? k : n, &call->b);

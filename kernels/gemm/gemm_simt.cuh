@@ -163,8 +163,10 @@ __global__ void __launch_bounds__(Tile::THREADS, Tile::BLOCKS)
     const tile_place at = grouped<2048 / Tile::BM>((int)blockIdx.x, p.tiles_m, p.tiles_n);
     const int m0 = at.m * Tile::BM, n0 = at.n * Tile::BN;
 
-    simt_loader<Tile::BM, Tile::A_LINE, A_K, Tile::THREADS> a_loader(p.a, m0, p.c.m);
-    simt_loader<Tile::BN, Tile::B_LINE, B_K, Tile::THREADS> b_loader(p.b, n0, p.c.n);
+    simt_loader<Tile::BM, Tile::A_LINE, A_K, Tile::THREADS> a_loader(of_batch<const float>(p.a), m0,
+                                                                     p.c.m);
+    simt_loader<Tile::BN, Tile::B_LINE, B_K, Tile::THREADS> b_loader(of_batch<const float>(p.b), n0,
+                                                                     p.c.n);
     const int warp = (int)threadIdx.x / LANES, lane = (int)threadIdx.x % LANES;
     const int row = warp / Tile::WARPS_N * Tile::WM + lane / 8 * 4;
     const int column = warp % Tile::WARPS_N * Tile::WN + lane % 8 * 4;
@@ -208,7 +210,7 @@ __global__ void __launch_bounds__(Tile::THREADS, Tile::BLOCKS)
             simt_multiply(acc, rows[k % 2], columns[k % 2]);
         }
     }
-    simt_store<Tile, BIAS_RELU>(acc, p.c, p.vector != 0, m0 + row, n0 + column);
+    simt_store<Tile, BIAS_RELU>(acc, of_batch<float>(p.c), p.vector != 0, m0 + row, n0 + column);
 }
 
 template <typename Tile, bool A_K, bool B_K, bool BIAS_RELU>
@@ -218,14 +220,14 @@ static enum kg_status simt_launch_tile(const struct gemm_call &call)
     if (tiles > INT32_MAX)
         return KG_UNSUPPORTED;
     simt_arguments p;
-    p.a = {call.a.data, call.a.leading};
-    p.b = {call.b.data, call.b.leading};
+    p.a = operand_of(call.a);
+    p.b = operand_of(call.b);
     p.c = result_of(call);
     p.vector = gemm_aligned(&call.c, call.dtype) != 0;
     p.k = (int)call.k;
     p.tiles_m = (int)gemm_blocks(call.m, Tile::BM);
     p.tiles_n = (int)gemm_blocks(call.n, Tile::BN);
-    return launch_kernel(simt_kernel<Tile, A_K, B_K, BIAS_RELU>, dim3((unsigned)tiles),
+    return launch_kernel(simt_kernel<Tile, A_K, B_K, BIAS_RELU>, grid_of(call, tiles),
                          dim3(Tile::THREADS), Tile::SHARED_BYTES, call.stream, p);
 }
 

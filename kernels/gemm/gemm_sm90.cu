@@ -38,6 +38,13 @@ static enum kg_status prepare(const struct product_sizes *problem, const struct 
     return status == KG_OK ? run(problem, NULL) : status;
 }
 
+static uint64_t workspace_bytes(const struct product_sizes *problem, const struct kg_device *device)
+{
+    return problem->dtype == KG_F32
+               ? 0
+               : gemm_sm90_workspace(problem->m, problem->n, problem->k, device->sm_count);
+}
+
 static enum kg_status launch(const struct product_sizes *problem, const struct kg_args *args)
 {
     struct gemm_call call;
@@ -50,4 +57,4 @@ static enum kg_status launch(const struct product_sizes *problem, const struct k
 }
 
 extern "C" const struct kg_kernel kg_gemm_sm90 =
-    kernel_of<product_sizes, supports, prepare, nullptr, launch>("gemm", "gemm_sm90");
+    kernel_of<product_sizes, supports, prepare, workspace_bytes, launch>("gemm", "gemm_sm90");

@@ -264,6 +264,236 @@ static enum kg_status launch(const struct gemm_call &call, int splits = 1, bool 
     return status;
 }
 
+/* ---- stream-K (gemm_policy_sm90.h) ---- */
+
+struct stream_arguments {
+    int32_t tiles_m, tiles_n;
+    int32_t blocks_k, last_steps;
+    int32_t rows, columns;
+    const void *bias;
+    float *sums;     /* 256 x 128 of each block, as its threads have them */
+    uint32_t *flags; /* two of each block: the sums of a warpgroup are there */
+};
+
+/* Stages `from` to `to` of a tile. */
+struct stream_part {
+    int tile, from, to;
+};
+
+/* The parts of a block's piece in the order in which it multiplies them. */
+struct stream_parts {
+    int64_t from, to;
+    int stages, whole, first; /* of whole tiles */
+    bool begun, ended;        /* a last tile that others end, a first one that others began */
+
+    __device__ __forceinline__ stream_parts(const stream_arguments &p) : stages(p.blocks_k)
+    {
+        const gemm_sm90_piece piece = gemm_sm90_piece_of((int64_t)p.tiles_m * p.tiles_n, p.blocks_k,
+                                                         (int)gridDim.x, (int)blockIdx.x);
+        from = piece.from;
+        to = piece.to;
+        first = (int)((from + stages - 1) / stages);
+        whole = max((int)(to / stages) - first, 0);
+        begun = to % stages != 0;
+        ended = from % stages != 0 && (from / stages + 1) * stages <= to;
+    }
+
+    __device__ __forceinline__ int count() const
+    {
+        return (int)begun + whole + (int)ended;
+    }
+
+    __device__ __forceinline__ stream_part at(int i) const
+    {
+        if (begun && i == 0) {
+            const int tile = (int)(to / stages);
+            const int64_t start = (int64_t)tile * stages;
+            return {tile, from > start ? (int)(from - start) : 0, (int)(to - start)};
+        }
+        i -= (int)begun;
+        if (i < whole)
+            return {first + i, 0, stages};
+        return {(int)(from / stages), (int)(from % stages), stages};
+    }
+};
+
+/* For multiply_tile(): no tile before this one leaves. */
+struct nothing_held {
+    __device__ __forceinline__ void store(int, uint32_t) const
+    {
+    }
+};
+
+/* The flags are garbage on entry. */
+static __global__ void clear_flags(uint32_t *flags, int n)
+{
+    let_dependents_start();
+    for (int i = (int)threadIdx.x; i < n; i += (int)blockDim.x)
+        flags[i] = 0;
+}
+
+/* A consumer's sums, on their way to the block that ends the tile. */
+template <typename P>
+__device__ __forceinline__ void stream_give(const stream_arguments &p,
+                                            const float (&acc)[P::BN / 2], int index)
+{
+    constexpr int ALL = CONSUMERS * WARPGROUP;
+    const int thread = (int)threadIdx.x - WARPGROUP;
+    float4 *const to = (float4 *)(p.sums + (int64_t)blockIdx.x * (P::BM * P::BN)) + thread;
+
+#pragma unroll
+    for (int q = 0; q < P::BN / 8; q++)
+        __stcg(to + q * ALL,
+               make_float4(acc[4 * q], acc[4 * q + 1], acc[4 * q + 2], acc[4 * q + 3]));
+    consumer_barrier();
+    if (threadIdx.x % WARPGROUP == 0) {
+        __threadfence();
+        asm volatile("st.release.gpu.global.u32 [%0], 1;" ::"l"(p.flags + blockIdx.x * 2 + index)
+                     : "memory");
+    }
+}
+
+/* Adds the sums of the blocks that began a tile of which this one has `missing` stages not. */
+template <typename P>
+__device__ __forceinline__ void stream_take(const stream_arguments &p, float (&acc)[P::BN / 2],
+                                            int index, int missing)
+{
+    constexpr int ALL = CONSUMERS * WARPGROUP;
+    const int thread = (int)threadIdx.x - WARPGROUP;
+
+    for (int block = (int)blockIdx.x - 1; missing > 0; block--) {
+        const gemm_sm90_piece piece =
+            gemm_sm90_piece_of((int64_t)p.tiles_m * p.tiles_n, p.blocks_k, (int)gridDim.x, block);
+        const float4 *const from =
+            (const float4 *)(p.sums + (int64_t)block * (P::BM * P::BN)) + thread;
+        if (threadIdx.x % WARPGROUP == 0) {
+            uint32_t there = 0;
+            while (there == 0)
+                asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
+                             : "=r"(there)
+                             : "l"(p.flags + block * 2 + index)
+                             : "memory");
+        }
+        consumer_barrier();
+#pragma unroll
+        for (int q = 0; q < P::BN / 8; q += 4) {
+            float4 part[4];
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                part[i] = __ldcg(from + (q + i) * ALL);
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                acc[4 * (q + i)] += part[i].x;
+                acc[4 * (q + i) + 1] += part[i].y;
+                acc[4 * (q + i) + 2] += part[i].z;
+                acc[4 * (q + i) + 3] += part[i].w;
+            }
+        }
+        missing -= (int)min(piece.to - piece.from, (int64_t)missing);
+    }
+}
+
+template <typename P, bool BIAS_RELU>
+__global__ void __launch_bounds__(THREADS, P::RESIDENT)
+    stream_kernel(const __grid_constant__ CUtensorMap map_a,
+                  const __grid_constant__ CUtensorMap map_b,
+                  const __grid_constant__ CUtensorMap map_c,
+                  const __grid_constant__ stream_arguments p)
+{
+    extern __shared__ __align__(1024) unsigned char shared[];
+    using T = typename P::T;
+    using plan = shared_plan<P, BIAS_RELU>;
+    constexpr int GROUP = 2048 / P::BM;
+    const uint32_t base = ptx::shared_address(shared);
+    const ring<P::STAGES> stages = {base + plan::BARRIERS};
+    const int warpgroup = uniform((int)threadIdx.x / WARPGROUP);
+    const stream_parts parts(p);
+    const int n = parts.count();
+
+    open_ring<P>(stages);
+    if (warpgroup == 0) {
+        ptx::registers_decrease<24>();
+        if (threadIdx.x < 32 && ptx::elect_lane()) {
+            ring_place<P::STAGES> at = {0, 0};
+            for (int i = 0; i < n; i++) {
+                const stream_part part = parts.at(i);
+                const tile_place tile = grouped<GROUP>(part.tile, p.tiles_m, p.tiles_n);
+                load_tile<P>(stages, at, base, &map_a, &map_b, tile.m * P::BM, tile.n * P::BN,
+                             part.to - part.from, 0, part.from);
+            }
+        }
+        return;
+    }
+
+    ptx::registers_increase<240>();
+    const int index = warpgroup - 1;
+    const uint32_t staging = base + plan::STAGING + index * plan::EACH;
+    consumer<P> me(stages, base, index);
+    float acc[P::BN / 2];
+    wait_for_predecessor(); /* it clears the flags */
+    if (parts.begun) {
+        const stream_part part = parts.at(0);
+        multiply_tile<P>(me, acc, nothing_held(), staging, part.to - part.from);
+        stream_give<P>(p, acc, index);
+    }
+    turned_tile<P> held;
+    held.map = NULL;
+    for (int i = (int)parts.begun; i < n; i++) {
+        const stream_part part = parts.at(i);
+        const tile_place tile = grouped<GROUP>(part.tile, p.tiles_m, p.tiles_n);
+        const int m0 = tile.m * P::BM + index * 64, n0 = tile.n * P::BN;
+        multiply_tile<P>(me, acc, held, staging, part.to - part.from, p.last_steps);
+        if (part.from > 0)
+            stream_take<P>(p, acc, index, part.from);
+        if constexpr (BIAS_RELU)
+            held.round_relu(acc, turned_bias<T>(p.bias, m0, p.rows));
+        else
+            held.round(acc);
+        held.hold(&map_c, m0, n0);
+    }
+#pragma unroll
+    for (int q = 0; q < P::PIECES; q++)
+        held.store(q, staging);
+    if (threadIdx.x % WARPGROUP == 0)
+        ptx::tma_store_wait_read<0>();
+}
+
+/* One turned product by stream-K. */
+template <typename P, bool BIAS_RELU>
+static enum kg_status launch_stream(const struct gemm_call &call)
+{
+    CUtensorMap a, b, c;
+    int sms;
+    enum kg_status status = encode_a<P>(&a, call.dtype, call.a, call.m, call.k);
+    if (status == KG_OK)
+        status = encode_b<P>(&b, call.dtype, call.b, call.n, call.k);
+    if (status == KG_OK)
+        status = encode_c<P>(&c, call.dtype, call.c, call.m, call.n);
+    if (status == KG_OK)
+        status = count_sms(&sms);
+    if (status == KG_OK && call.workspace_bytes < gemm_sm90_stream_bytes(sms))
+        status = KG_BAD_ARGUMENT;
+    if (status != KG_OK)
+        return status;
+
+    stream_arguments p;
+    p.tiles_m = (int32_t)gemm_blocks(call.m, P::BM);
+    p.tiles_n = (int32_t)gemm_blocks(call.n, P::BN);
+    p.blocks_k = (int32_t)gemm_blocks(call.k, P::BK);
+    p.last_steps = (int32_t)(gemm_blocks(call.k, P::BK / STEPS) - (p.blocks_k - 1) * STEPS);
+    p.rows = (int32_t)call.m;
+    p.columns = (int32_t)call.n;
+    p.bias = call.bias;
+    p.sums = (float *)call.workspace;
+    p.flags = (uint32_t *)((char *)call.workspace + sms * GEMM_SM90_STREAM_SUMS);
+    static_assert(P::BM * P::BN * sizeof(float) == GEMM_SM90_STREAM_SUMS, "the workspace");
+    status = launch_kernel(clear_flags, dim3(1), dim3(256), 0, call.stream, p.flags, 2 * sms);
+    if (status != KG_OK)
+        return status;
+    return launch_cluster(stream_kernel<P, BIAS_RELU>, 1, true, dim3((unsigned)sms), dim3(THREADS),
+                          shared_plan<P, BIAS_RELU>::BYTES, call.stream, a, b, c, p);
+}
+
 /* A product whose C is turned: its A is the B of the op, transposed. */
 static inline struct gemm_call turned(const struct gemm_call &call)
 {
@@ -275,11 +505,15 @@ static inline struct gemm_call turned(const struct gemm_call &call)
     return t;
 }
 
-template <typename P, bool BIAS_RELU> static enum kg_status prepare()
+template <typename P, bool BIAS_RELU> static enum kg_status prepare(bool stream)
 {
     const enum kg_status status = tensor_map_open();
-    return status == KG_OK ? allow_shared(kernel<P, BIAS_RELU>, shared_plan<P, BIAS_RELU>::BYTES)
-                           : status;
+    if (status != KG_OK)
+        return status;
+    if constexpr (P::TURNED && P::BN == 256)
+        if (stream)
+            return allow_shared(stream_kernel<P, BIAS_RELU>, shared_plan<P, BIAS_RELU>::BYTES);
+    return allow_shared(kernel<P, BIAS_RELU>, shared_plan<P, BIAS_RELU>::BYTES);
 }
 
 /* Launches the call, or without one prepares for it. */
@@ -287,7 +521,10 @@ template <typename P, bool BIAS_RELU>
 static enum kg_status run_tile(const struct gemm_sm90_choice &choice, const struct gemm_call *call)
 {
     if (call == NULL)
-        return prepare<P, BIAS_RELU>();
+        return prepare<P, BIAS_RELU>(choice.stream);
+    if constexpr (P::TURNED && P::BN == 256)
+        if (choice.stream)
+            return launch_stream<P, BIAS_RELU>(turned(*call));
     if constexpr (P::TURNED)
         return launch<P, BIAS_RELU>(turned(*call), choice.splits, choice.rest);
     else
@@ -333,7 +570,7 @@ static enum kg_status run(int64_t m, int64_t n, int64_t k, const struct gemm_cal
     const enum kg_status status = count_sms(&sms);
     if (status != KG_OK)
         return status;
-    return run_choice<T, B_K, BIAS_RELU>(gemm_sm90_choose(m, n, k, sms), call);
+    return run_choice<T, B_K, BIAS_RELU>(gemm_sm90_choose(m, n, k, sms, true), call);
 }
 
 } // namespace gemm_sm90

@@ -349,16 +349,12 @@ template <typename P> struct turned_tile {
         }
     }
 
-    /* Stores piece q of the columns, if there is something to store. */
-    __device__ __forceinline__ void store(int q, uint32_t staging) const
+    /* Writes piece q of the columns to its panel. */
+    __device__ __forceinline__ void fill(int q, uint32_t panel) const
     {
-        const uint32_t panel = staging + q % 2 * P::STAGING_PANEL;
         const int lane = threadIdx.x % 32;
         const int row = lane / 16 * 8 + lane % 8, chunk = threadIdx.x / 32 % 4 * 2 + lane / 8 % 2;
 
-        if (map == NULL)
-            return;
-        staging_acquire();
 #pragma unroll
         for (int t = 0; t < P::PIECE / 16; t++) {
             const uint32_t *const r = pairs + q * (P::PIECE / 4) + t * 4;
@@ -366,6 +362,17 @@ template <typename P> struct turned_tile {
                                        (chunk ^ (row & 7)) * 16,
                                    r[0], r[1], r[2], r[3]);
         }
+    }
+
+    /* Stores that piece, if there is something to store. */
+    __device__ __forceinline__ void store(int q, uint32_t staging) const
+    {
+        const uint32_t panel = staging + q % 2 * P::STAGING_PANEL;
+
+        if (map == NULL)
+            return;
+        staging_acquire();
+        fill(q, panel);
         staging_store(map, panel, m, n + q * P::PIECE);
     }
 };

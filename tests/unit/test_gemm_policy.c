@@ -9,7 +9,7 @@ static const int columns_of[GEMM_SM90_TILES] = {256, 128, 16, 32, 64, 96, 128, 1
 
 static void is_possible(int64_t m, int64_t n, int64_t k, int64_t sms)
 {
-    const struct gemm_sm90_choice c = gemm_sm90_choose(m, n, k, sms);
+    const struct gemm_sm90_choice c = gemm_sm90_choose(m, n, k, sms, true);
     const int64_t tiles = gemm_blocks(n, 128) * gemm_blocks(m, columns_of[c.tile]);
     if (c.tile <= GEMM_SM90_256 || c.tile >= GEMM_SM90_TILES)
         fail_msg("%lld x %lld x %lld: tile %d", (long long)m, (long long)n, (long long)k, c.tile);
@@ -17,6 +17,9 @@ static void is_possible(int64_t m, int64_t n, int64_t k, int64_t sms)
         (c.splits > 1 && c.tile == GEMM_SM90_128))
         fail_msg("%lld x %lld x %lld: %d shares", (long long)m, (long long)n, (long long)k,
                  c.splits);
+    if (c.stream && (c.splits != 1 || c.rest || c.tile != GEMM_SM90_TURNED_256))
+        fail_msg("%lld x %lld x %lld: stream-K of tile %d", (long long)m, (long long)n,
+                 (long long)k, c.tile);
     if (c.rest && (c.splits == 1 || tiles < sms || tiles % sms == 0))
         fail_msg("%lld x %lld x %lld: no rest of %lld tiles", (long long)m, (long long)n,
                  (long long)k, (long long)tiles);
@@ -48,8 +51,42 @@ TEST(thin_products_get_thin_tiles_and_large_ones_wide)
         {8192, 8192, 8192, GEMM_SM90_TURNED_256, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct gemm_sm90_choice c = gemm_sm90_choose(cases[i].m, cases[i].n, cases[i].k, SMS);
+        const struct gemm_sm90_choice c =
+            gemm_sm90_choose(cases[i].m, cases[i].n, cases[i].k, SMS, true);
         if (c.tile != cases[i].tile || (c.splits > 1) != cases[i].shares)
             fail_msg("case %zu: tile %d, %d shares", i, c.tile, c.splits);
     }
+}
+
+/* Marks the stages of a piece; those that a block ends must have been begun by the ones before. */
+static void cover(uint8_t *times, int64_t tiles, int64_t stages, int blocks, int block)
+{
+    const struct gemm_sm90_piece p = gemm_sm90_piece_of(tiles, stages, blocks, block);
+    for (int64_t i = p.from; i < p.to; i++)
+        times[i]++;
+    int64_t missing = p.from % stages;
+    if (missing == 0 || (p.from / stages + 1) * stages > p.to)
+        return;
+    for (int other = block - 1; missing > 0; other--) {
+        assert_true(other >= 0);
+        const struct gemm_sm90_piece o = gemm_sm90_piece_of(tiles, stages, blocks, other);
+        assert_true(o.to > o.from && o.to == p.from - (p.from % stages - missing));
+        missing -= o.to - o.from < missing ? o.to - o.from : missing;
+    }
+}
+
+TEST(pieces_of_stream_k_cover_every_stage_once)
+{
+    static uint8_t times[300 * 330];
+    for (int64_t tiles = 1; tiles < 300; tiles += 13)
+        for (int64_t stages = 4; stages < 330; stages += 17)
+            for (int blocks = 1; blocks <= SMS && tiles * stages >= 4 * blocks; blocks += 131) {
+                memset(times, 0, sizeof times);
+                for (int block = 0; block < blocks; block++)
+                    cover(times, tiles, stages, blocks, block);
+                for (int64_t i = 0; i < tiles * stages; i++)
+                    if (times[i] != 1)
+                        fail_msg("%lld tiles of %lld stages: stage %lld is computed %d times",
+                                 (long long)tiles, (long long)stages, (long long)i, times[i]);
+            }
 }
