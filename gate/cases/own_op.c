@@ -306,14 +306,12 @@ static int64_t end_of_fill(const struct kg_problem *p, unsigned tensor)
 }
 
 /* Draws the inputs whose elements have to fit each other. */
-static void arrange(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
-                    unsigned n_in, uint64_t seed)
+static void arrange(const struct probing *x)
 {
-    (void)probe;
-    for (unsigned i = 0; i < n_in; i++) {
-        const enum own_fill fill = op_of(p)->own->range[i].fill;
+    for (unsigned i = 0; i < x->p->n_in; i++) {
+        const enum own_fill fill = op_of(x->p)->own->range[i].fill;
         if (own_fill_is_arranged(fill))
-            arrange_fill(fill, &in[i], end_of_fill(p, i), true, seed_at(seed, i));
+            arrange_fill(fill, &x->in[i], end_of_fill(x->p, i), true, seed_at(x->seed, i));
     }
 }
 
@@ -331,16 +329,15 @@ USUAL_IF_BOUNDED(zero_third)
 USUAL_IF_BOUNDED(zero_parts)
 
 /* Draws a pattern of any op as near to it as the file allows. */
-static void bound(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
-                  unsigned n_in, uint64_t seed)
+static void bound(const struct probing *x)
 {
-    for (unsigned i = 0; i < n_in; i++) {
-        const struct own_range *r = &op_of(p)->own->range[i];
+    for (unsigned i = 0; i < x->p->n_in; i++) {
+        const struct own_range *r = &op_of(x->p)->own->range[i];
         const bool bounds = is_bounded(r) && !own_fill_is_arranged(r->fill);
-        for (int64_t at = bounds ? pattern_elements(&in[i]) : 0; at-- > 0;)
-            pattern_put(&in[i], at, allowed(p, i, pattern_get(&in[i], at)));
+        for (int64_t at = bounds ? pattern_elements(&x->in[i]) : 0; at-- > 0;)
+            pattern_put(&x->in[i], at, allowed(x->p, i, pattern_get(&x->in[i], at)));
     }
-    arrange(probe, p, in, n_in, seed);
+    arrange(x);
 }
 
 static bool may_be_nan(const struct kg_problem *p, unsigned tensor)
@@ -357,16 +354,16 @@ static bool has_nan(const struct kg_problem *p)
 }
 
 /* In one input that may have them: at an end, and anywhere. */
-static void put_nan(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
-                    unsigned n_in, uint64_t seed)
+static void put_nan(const struct probing *x)
 {
-    unsigned tensor = (unsigned)(seed % n_in);
-    arrange(probe, p, in, n_in, seed);
-    while (!may_be_nan(p, tensor))
+    const unsigned n_in = x->p->n_in;
+    unsigned tensor = (unsigned)(x->seed % n_in);
+    arrange(x);
+    while (!may_be_nan(x->p, tensor))
         tensor = (tensor + 1) % n_in;
-    const int64_t n = pattern_elements(&in[tensor]);
-    pattern_put(&in[tensor], seed / n_in % 2 ? 0 : n - 1, NAN);
-    pattern_put(&in[tensor], (int64_t)(seed_at(seed, n_in) % (uint64_t)n), -NAN);
+    const int64_t n = pattern_elements(&x->in[tensor]);
+    pattern_put(&x->in[tensor], x->seed / n_in % 2 ? 0 : n - 1, NAN);
+    pattern_put(&x->in[tensor], (int64_t)(seed_at(x->seed, n_in) % (uint64_t)n), -NAN);
 }
 
 /* A sum of few terms may nearly cancel. */
@@ -441,26 +438,25 @@ static const struct op_pattern patterns[] = {
 
 /* To its negative or the other side of its range; a scale stays near the others, which it would
  * hide. */
-static void change(unsigned probe, const struct kg_problem *p, const struct kg_tensor *in,
-                   unsigned n_in, uint64_t seed)
+static void change(const struct probing *x)
 {
-    (void)probe;
-    for (unsigned i = 0; i < n_in; i++) {
-        const unsigned tensor = (unsigned)((seed_at(seed, PATTERN_TRIES) + i) % n_in);
-        const struct own_range range = range_of(p, tensor), *r = &range;
+    for (unsigned i = 0; i < x->p->n_in; i++) {
+        const unsigned tensor = (unsigned)((seed_at(x->seed, PATTERN_TRIES) + i) % x->p->n_in);
+        const struct kg_tensor *in = &x->in[tensor];
+        const struct own_range range = range_of(x->p, tensor), *r = &range;
         if (own_fill_is_arranged(r->fill)) {
-            if (arrange_change(r->fill, &in[tensor], end_of_fill(p, tensor), seed))
+            if (arrange_change(r->fill, in, end_of_fill(x->p, tensor), x->seed))
                 return;
             continue;
         }
-        const int64_t at = pattern_large_element(&in[tensor], seed);
-        const double value = pattern_get(&in[tensor], at);
+        const int64_t at = pattern_large_element(in, x->seed);
+        const double value = pattern_get(in, at);
         const double other_side = r->fill != FILL_SCALES ? r->least + r->most - value
                                   : 2 * value <= r->most ? 2 * value
                                                          : value / 2;
-        const double other = is_bounded(r) ? allowed(p, tensor, other_side) : -value;
-        pattern_put(&in[tensor], at, other != value ? other : is_bounded(r) ? r->least : 1);
-        if (pattern_get(&in[tensor], at) != value)
+        const double other = is_bounded(r) ? allowed(x->p, tensor, other_side) : -value;
+        pattern_put(in, at, other != value ? other : is_bounded(r) ? r->least : 1);
+        if (pattern_get(in, at) != value)
             return;
     }
 }

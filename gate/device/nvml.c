@@ -178,19 +178,11 @@ size_t nvml_memory_of(const struct nvml *n, pid_t pid)
 
 /* ---- which of the processes that the driver lists really computes on a GPU ---- */
 
-/* "<proc_root>/<pid>/<leaf>"; false when it does not fit. */
-static bool process_path(char *out, size_t size, const char *proc_root, pid_t pid, const char *leaf)
-{
-    int n = snprintf(out, size, "%s/%ld/%s", proc_root, (long)pid, leaf);
-    return n > 0 && (size_t)n < size;
-}
-
 /* Reads the start of a /proc text file; false when it cannot be read. */
 static bool read_text(char *out, size_t size, const char *proc_root, pid_t pid, const char *leaf)
 {
     char path[PATH_MAX];
-    if (!process_path(path, sizeof(path), proc_root, pid, leaf))
-        return false;
+    snprintf(path, sizeof(path), "%s/%ld/%s", proc_root, (long)pid, leaf);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
@@ -224,7 +216,7 @@ static bool any_nvidia_device(DIR *fds)
 bool cuda_user_is_alive(const char *proc_root, pid_t pid)
 {
     char path[PATH_MAX], stat[512];
-    if (pid <= 0 || !process_path(path, sizeof(path), proc_root, pid, "fd"))
+    if (pid <= 0)
         return false;
     /* The state letter follows the command name, which is in parentheses and may itself contain any
      * of them: hence the last one. */
@@ -233,6 +225,7 @@ bool cuda_user_is_alive(const char *proc_root, pid_t pid)
         if (end && end[1] == ' ' && end[2] && strchr("ZXx", end[2]))
             return false;
     }
+    snprintf(path, sizeof(path), "%s/%ld/fd", proc_root, (long)pid);
     DIR *fds = opendir(path);
     if (!fds)
         return errno != ENOENT && errno != ENOTDIR && errno != ESRCH;

@@ -382,7 +382,7 @@ static enum gate_status set_up_on_the_host(struct work *w, struct gate_error *er
         w->scratch[i] = xcalloc(1, bytes);
     }
     TRY(make_guard(w, err));
-    probe_fill(t->probe, &t->problem, image->view, image->n_in, t->seed);
+    probe_fill(t->probe, &t->problem, image->view, t->seed);
     return fill_from_the_host(w, err);
 }
 
@@ -445,7 +445,7 @@ static enum gate_status run(struct work *w, bool *refused, struct gate_error *er
     const struct image other = image_with_poison(&w->image, w->poison);
     image_release(&w->image);
     w->image = other;
-    probe_change(t->probe, &other.problem, other.view, other.n_in, ~t->seed);
+    probe_change(t->probe, &other.problem, other.view, ~t->seed);
     TRY(fill_from_the_host(w, err));
     TRY(launch_once(w, refused, err));
     return v->ok ? look(w, true, err) : GATE_OK;

@@ -442,7 +442,6 @@ unsigned shapes_of_own_size(const struct kg_problem *p, double flops,
                             struct kg_problem out[SHAPES_OWN_SIZE_MAX])
 {
     const struct op *op = op_of(p);
-    struct kg_signature unused;
     unsigned n = 0;
     for (unsigned row = 0; row < count_of(&op->tails, &tails); row++) {
         const struct op_shape tail = shape_at(op, &op->tails, &tails, row);
@@ -453,8 +452,7 @@ unsigned shapes_of_own_size(const struct kg_problem *p, double flops,
         }
         keep_ones(p, &out[n]);
         /* As where one query stays one, or nothing is less than 1. */
-        if (!fit_large(p, &out[n]) || !memcmp(p, &out[n], sizeof *p) ||
-            !kg_signature_of(&out[n], &unused))
+        if (!fit_large(p, &out[n]) || !memcmp(p, &out[n], sizeof *p) || !op_is_problem(&out[n]))
             continue;
         cut(&out[n], flops);
         n += op_fit(op, &out[n]);

@@ -134,9 +134,9 @@ static enum gate_status make_variants(struct soak *x, const struct kg_problem *p
         *image =
             v ? image_with_poison(&x->image[v - 1], POISON_NAN) : image_make(p, &dense, POISON_NAN);
         if (v)
-            probe_change(probe, p, image->view, image->n_in, seed_at(x->seed, v));
+            probe_change(probe, p, image->view, seed_at(x->seed, v));
         else
-            probe_fill(probe, p, image->view, image->n_in, x->seed);
+            probe_fill(probe, p, image->view, x->seed);
     }
     x->stride = (x->image[0].size + 255) / 256 * 256;
     TRY(bench_reserve(b, &b->slab, SLOTS * x->stride, err));

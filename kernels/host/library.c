@@ -19,29 +19,28 @@ static unsigned users; /* who opened it and did not close it yet: libraries may 
 
 int host_supports(const struct kg_problem *p, const struct kg_device *device)
 {
-    struct kg_signature s;
     return device->struct_bytes >= sizeof(*device) && device->kind == KG_DEVICE_HOST &&
-           device->sm_count >= 1 && kg_signature_of(p, &s);
+           device->sm_count >= 1 && op_is_problem(p);
 }
 
 static bool tensors_fit(const struct kg_problem *p, const struct kg_args *args)
 {
-    struct kg_signature s;
-    if (!kg_signature_of(p, &s) || args->n_in != s.n_in || args->n_out != s.n_out)
+    if (!op_is_problem(p) || !kg_is_call(p, args))
         return false;
-    for (uint32_t i = 0; i < s.n_in; i++)
-        if (!kg_tensor_fits(&args->in[i], p->dtype[i], &s.in[i]))
-            return false;
-    for (uint32_t i = 0; i < s.n_out; i++)
-        if (!kg_tensor_fits(&args->out[i], p->dtype[s.n_in + i], &s.out[i]))
-            return false;
+    for (uint32_t i = 0; i < p->n_in + p->n_out; i++) {
+        const struct kg_tensor *t = i < p->n_in ? &args->in[i] : &args->out[i - p->n_in];
+        const struct kg_shape shape = op_shape_of(p, i);
+        for (uint32_t r = 0; r < t->rank; r++)
+            if (t->rank != shape.rank || t->shape[r] != shape.size[r] || t->stride[r] < 0)
+                return false;
+    }
     return true;
 }
 
 const struct host *host_enter(const struct kg_problem *p, const struct kg_args *args,
                               host_bytes_fn *workspace_bytes)
 {
-    if (!state.pool || args->struct_bytes < sizeof(*args) || !tensors_fit(p, args))
+    if (!state.pool || !tensors_fit(p, args))
         return NULL;
     const struct kg_device device = {.struct_bytes = sizeof(device),
                                      .kind = KG_DEVICE_HOST,

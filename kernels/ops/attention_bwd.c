@@ -336,20 +336,16 @@ static const struct op_pattern patterns[] = {
 };
 
 /* A weight becomes e^2 times as large, or an element of the others: O moves D from zero. */
-static void change(unsigned probe, const struct kg_problem *p, const struct kg_tensor *in,
-                   unsigned n_in, uint64_t seed)
+static void change(const struct probing *x)
 {
-    const unsigned i = (unsigned)(seed_at(seed, PATTERN_TRIES) % n_in);
-    const int64_t at = pattern_large_element(&in[i], seed);
-    const double value = pattern_get(&in[i], at);
-    (void)probe;
-    (void)p;
-    if (i == IN_LSE)
-        pattern_put(&in[i], at, value - 2);
-    else if (i == IN_Q || i == IN_K)
-        pattern_put(&in[i], at, value == 0 ? 1 : 2 * value);
-    else
-        pattern_put(&in[i], at, copysign(fmax(8, 2 * fabs(value)), value));
+    const unsigned i = (unsigned)(seed_at(x->seed, PATTERN_TRIES) % INPUTS);
+    const int64_t at = pattern_large_element(&x->in[i], x->seed);
+    const double value = pattern_get(&x->in[i], at);
+    pattern_put(&x->in[i], at,
+                i == IN_LSE              ? value - 2
+                : i != IN_Q && i != IN_K ? copysign(fmax(8, 2 * fabs(value)), value)
+                : value == 0             ? 1
+                                         : 2 * value);
 }
 
 const struct op op_attention_bwd = {

@@ -159,12 +159,10 @@ static void fill_codes(const struct kg_problem *p, const struct kg_tensor *t, bo
     rows_for_each(n / p->size[D].value, rows_threads(n), fill_lines, &codes);
 }
 
-void attention_finish_codes(enum probe probe, const struct kg_problem *p,
-                            const struct kg_tensor *in, unsigned n_in, uint64_t seed)
+void attention_finish_codes(const struct probing *x)
 {
-    (void)probe, (void)n_in;
-    fill_codes(p, &in[0], true, seed);
-    fill_codes(p, &in[1], false, seed);
+    fill_codes(x->p, &x->in[0], true, x->seed);
+    fill_codes(x->p, &x->in[1], false, x->seed);
 }
 
 /* Score of key j: a straight line through the keys, falling in every other head. */
@@ -456,16 +454,15 @@ const struct op_pattern attention_patterns[ATTENTION_PATTERNS] = {
 
 /* A value counts by its share, so that it is made large; queries and keys move scores by some nats.
  */
-void attention_change(unsigned probe, const struct kg_problem *p, const struct kg_tensor *in,
-                      unsigned n_in, uint64_t seed)
+void attention_change(const struct probing *x)
 {
-    unsigned i = (unsigned)(seed_at(seed, PATTERN_TRIES) % n_in);
-    if (probe != PROBE_NORMAL) {
-        pattern_put(&in[2], (int64_t)(seed % (uint64_t)pattern_elements(&in[2])), 64);
+    const unsigned i = (unsigned)(seed_at(x->seed, PATTERN_TRIES) % 3);
+    if (x->probe != PROBE_NORMAL) {
+        pattern_put(&x->in[2], (int64_t)(x->seed % (uint64_t)pattern_elements(&x->in[2])), 64);
         return;
     }
-    int64_t at = pattern_large_element(&in[i], seed);
-    double value = pattern_get(&in[i], at);
-    pattern_put(&in[i], at,
-                i == 2 ? 64 : fmax(-1e3, fmin(1e3, value + 2 / attention_safe_scale(p))));
+    int64_t at = pattern_large_element(&x->in[i], x->seed);
+    double value = pattern_get(&x->in[i], at);
+    pattern_put(&x->in[i], at,
+                i == 2 ? 64 : fmax(-1e3, fmin(1e3, value + 2 / attention_safe_scale(x->p))));
 }

@@ -13,8 +13,7 @@ enum { B, G, H, Q, S, D };
 #define ATTENTION_PATTERNS (9 + PLAIN_PATTERNS)
 extern const struct op_pattern attention_patterns[ATTENTION_PATTERNS];
 
-void attention_change(unsigned probe, const struct kg_problem *p, const struct kg_tensor *in,
-                      unsigned n_in, uint64_t seed);
+void attention_change(const struct probing *x);
 
 /* What forward and backward have in common. */
 enum { ATTENTION_SIZES = 6, ATTENTION_CLOSEST = 23, ATTENTION_TAILS = 5 };
@@ -36,8 +35,7 @@ static inline int64_t attention_visible(const struct kg_problem *p, int64_t i)
 
 /* Fills Q and K, in[0] and in[1], such that each query finds one key, whose product with it has
  * this size. */
-void attention_finish_codes(enum probe probe, const struct kg_problem *p,
-                            const struct kg_tensor *in, unsigned n_in, uint64_t seed);
+void attention_finish_codes(const struct probing *x);
 double attention_retrieval_score(const struct kg_problem *p);
 
 /* What the sum that is a score of so many nats may lose. */

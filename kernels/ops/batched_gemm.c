@@ -15,4 +15,5 @@ static const struct op_tensor tensors[] = {
     {"c", "bmn", OP_OUT, .whole = "k"},
 };
 
-PRODUCT_OP(op_batched_gemm, "batched_gemm", sizes, "bmnk", PRODUCT_PATTERNS_SPECIAL);
+PRODUCT_OP(op_batched_gemm, "batched_gemm", sizes, "bmnk", PRODUCT_PATTERNS_SPECIAL,
+           product_reference, product_element);

@@ -8,4 +8,5 @@ static const struct op_tensor tensors[] = {
     {"c", "mn", OP_OUT, .whole = "k"},
 };
 
-PRODUCT_OP(op_gemm, "gemm", product_sizes_mnk, "mnk", PRODUCT_PATTERNS_SPECIAL);
+PRODUCT_OP(op_gemm, "gemm", product_sizes_mnk, "mnk", PRODUCT_PATTERNS_SPECIAL, product_reference,
+           product_element);

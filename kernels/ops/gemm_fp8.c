@@ -164,16 +164,14 @@ static const struct op_pattern patterns[] = {
     {PROBE_ONE_VALUE, .value = plain_one_value},
 };
 
-static void change(unsigned probe, const struct kg_problem *p, const struct kg_tensor *in,
-                   unsigned n_in, uint64_t seed)
+static void change(const struct probing *x)
 {
-    const struct kg_tensor *t = &in[SCALES + seed_at(seed, 1) % 2];
-    const int64_t at = (int64_t)(seed_at(seed, 2) % (uint64_t)pattern_elements(t));
-    if (seed % 2)
-        product_change(probe, p, in, SCALES, seed);
+    const struct kg_tensor *t = &x->in[SCALES + seed_at(x->seed, 1) % 2];
+    const int64_t at = (int64_t)(seed_at(x->seed, 2) % (uint64_t)pattern_elements(t));
+    if (x->seed % 2)
+        product_change(x);
     else
         pattern_put(t, at, 2 * pattern_get(t, at));
-    (void)n_in;
 }
 
 #define GEMM_FP8(symbol, its_name, its_tensors)                                                    \

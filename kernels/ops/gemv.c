@@ -10,4 +10,5 @@ static const struct op_tensor tensors[] = {
     {"y", "m", OP_OUT, .whole = "k"},
 };
 
-PRODUCT_OP(op_gemv, "gemv", sizes, "mk", PRODUCT_PATTERNS_VECTOR);
+PRODUCT_OP(op_gemv, "gemv", sizes, "mk", PRODUCT_PATTERNS_VECTOR, product_reference,
+           product_element);

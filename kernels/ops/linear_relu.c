@@ -32,20 +32,6 @@ static double element(const struct kg_problem *p, const struct kg_tensor *in, ui
                      product_element(p, in, out, flat));
 }
 
-const struct op op_linear_relu = {
-    .name = "linear_relu",
-    .sizes = product_sizes_mnk,
-    .n_sizes = 3,
-    .tensors = tensors,
-    .n_tensors = 4,
-    .id = "mkn", /* the order in which the shapes of linear layers are quoted */
-    .multilinear = true,
-    .flops = product_flops,
-    .cut = 'k',
-    .patterns = product_patterns,
-    .n_patterns = PRODUCT_PATTERNS,
-    .sharpest = PROBE_INTEGERS,
-    .change = product_change,
-    .reference = reference,
-    .element = element,
-};
+/* The id has the order in which the shapes of linear layers are quoted. */
+PRODUCT_OP(op_linear_relu, "linear_relu", product_sizes_mnk, "mkn", PRODUCT_PATTERNS, reference,
+           element);

@@ -218,34 +218,19 @@ static bool sizes_fit(const struct op *op, const struct kg_problem *p)
     return op_allows(p);
 }
 
-int kg_signature_of(const struct kg_problem *p, struct kg_signature *s)
+bool op_is_problem(const struct kg_problem *p)
 {
     const struct op *op = op_of(p);
-    *s = (struct kg_signature){0};
     if (p->struct_bytes < sizeof *p || !op || p->n_sizes != op->n_sizes ||
         p->n_params != (op->param != NULL) || p->n_in != op_inputs(op) ||
         p->n_in + p->n_out != op->n_tensors || !dtype_of(p) ||
         (p->flags & ~(KG_FLAG_TF32 | (op->flag ? op->flag->bit : 0u))) || !sizes_fit(op, p) ||
         (op->param && !isfinite(op_param(p, op->param))))
-        return 0;
+        return false;
     for (unsigned i = 0; i < op->n_tensors; i++) {
         const struct kg_shape shape = op_shape_of(p, i);
         if (kg_shape_elements(&shape) < 0)
-            return 0;
-        if (op->tensors[i].role == OP_OUT)
-            s->out[s->n_out++] = shape;
-        else
-            s->in[s->n_in++] = shape;
+            return false;
     }
-    return 1;
-}
-
-int kg_tensor_fits(const struct kg_tensor *t, uint32_t dtype, const struct kg_shape *shape)
-{
-    if (!t->data || t->dtype != dtype || t->rank != shape->rank)
-        return 0;
-    for (uint32_t i = 0; i < shape->rank; i++)
-        if (t->shape[i] != shape->size[i] || t->stride[i] < 0)
-            return 0;
-    return t->stride[shape->rank - 1] == 1;
+    return true;
 }

@@ -115,6 +115,7 @@ struct op_spread {
 };
 
 struct op_pattern;
+struct probing;
 struct own_op;
 struct drawing;
 struct dtype;
@@ -141,8 +142,7 @@ struct op {
     unsigned n_patterns;
     unsigned sharpest; /* enum probe: which sees most */
     /* Changes one element of one input, so that the results are others. */
-    void (*change)(unsigned probe, const struct kg_problem *p, const struct kg_tensor *in,
-                   unsigned n_in, uint64_t seed);
+    void (*change)(const struct probing *x);
     bool (*inputs_count)(const struct kg_problem *p); /* all elements; NULL: always */
 
     /* Of the random elements of an input; NULL: 0 and 1. */
@@ -267,22 +267,10 @@ unsigned op_begins(const struct op *op, unsigned tensor);
 int64_t op_terms(const struct kg_problem *p, unsigned i);
 int64_t op_longest_sum(const struct kg_problem *p);
 
-/* The shapes of a problem's tensors, in the order of kernel.h. */
-struct kg_signature {
-    uint32_t n_in, n_out;
-    struct kg_shape in[KG_MAX_TENSORS];
-    struct kg_shape out[KG_MAX_TENSORS];
-};
-
-/*
- * Fills *s with the tensors of problem p. Returns 0 when p is not a problem: a struct too short, an
- * unknown op or dtype, tensors of several dtypes, flags that do not apply, a size out of range or
- * not the multiple that it must be, or a parameter that is not finite. *s is then undefined.
+/* Not: a struct too short, an unknown op or dtype, tensors of several dtypes, flags that do not
+ * apply, a size out of range or not the multiple that it must be, a parameter that is not finite.
  */
-int kg_signature_of(const struct kg_problem *p, struct kg_signature *s);
-
-/* Does a view have this dtype and shape, memory behind it, and a last stride of 1? */
-int kg_tensor_fits(const struct kg_tensor *t, uint32_t dtype, const struct kg_shape *shape);
+bool op_is_problem(const struct kg_problem *p);
 
 #ifdef __cplusplus
 }

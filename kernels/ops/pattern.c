@@ -222,10 +222,10 @@ void pattern_draw_scales(const struct drawing *d, const struct kg_tensor *t, boo
 }
 
 void probe_fill(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
-                unsigned n_in, uint64_t seed)
+                uint64_t seed)
 {
     const struct op_pattern *pattern = pattern_of(probe, p);
-    for (unsigned i = 0; i < n_in; i++) {
+    for (unsigned i = 0; i < p->n_in; i++) {
         const struct drawing d = pattern_drawing(p, in, i, seed);
         if (op_of(p)->tensors[i].role == OP_SCALE)
             pattern_draw_scales(&d, &in[i], probe_is_exact(probe));
@@ -233,13 +233,13 @@ void probe_fill(enum probe probe, const struct kg_problem *p, const struct kg_te
             pattern_draw(pattern->value, &d, &in[i]);
     }
     if (pattern->finish)
-        pattern->finish(probe, p, in, n_in, seed);
+        pattern->finish(&(struct probing){probe, p, in, seed});
 }
 
 void probe_change(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
-                  unsigned n_in, uint64_t seed)
+                  uint64_t seed)
 {
-    op_of(p)->change(probe, p, in, n_in, seed);
+    op_of(p)->change(&(struct probing){probe, p, in, seed});
 }
 
 /* Sums are below 2^24 whatever the signs, factors fit their mantissa, and what is drawn hardly ever

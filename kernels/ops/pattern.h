@@ -102,14 +102,21 @@ enum probe {
 /* Scaled scores are below this in size (kernel.h). */
 #define SCORE_MAX 0x1p16
 
+/* All inputs of a problem, in host memory, with any strides. */
+struct probing {
+    enum probe probe;
+    const struct kg_problem *p;
+    const struct kg_tensor *in;
+    uint64_t seed;
+};
+
 /* A row of an op's table of patterns. */
 struct op_pattern {
     enum probe probe;
     bool (*applies)(const struct kg_problem *p); /* does it say something? NULL: always */
     pattern_fn *value;                           /* of an element of any input */
     /* Changes what is drawn; NULL: nothing. */
-    void (*finish)(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
-                   unsigned n_in, uint64_t seed);
+    void (*finish)(const struct probing *x);
     double (*slack)(const struct kg_problem *p); /* see probe_slack(); NULL: none */
     const char *name; /* where it is not what the probe's says; NULL: it is */
 };
@@ -156,10 +163,10 @@ int probe_integers(const struct kg_problem *p);
 /* Changes one element of one input such that the results are others: of what the kernel may have
  * remembered nothing is of use. The results of an exact probe stay exact. */
 void probe_change(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
-                  unsigned n_in, uint64_t seed);
+                  uint64_t seed);
 
-/* Fills in[0..] of the problem; host memory, any strides. */
+/* Fills the inputs of the problem. */
 void probe_fill(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
-                unsigned n_in, uint64_t seed);
+                uint64_t seed);
 
 #endif

@@ -27,14 +27,15 @@ double product_element(const struct kg_problem *p, const struct kg_tensor *in, u
 #define PRODUCT_PATTERNS_VECTOR (PRODUCT_PATTERNS + 3)
 extern const struct op_pattern product_patterns[PRODUCT_PATTERNS_VECTOR];
 
-/* An op of two factors and their product alone, whose tensors are in `tensors`. */
-#define PRODUCT_OP(symbol, its_name, its_sizes, its_id, how_many_patterns)                         \
+/* An op of one product, or what is made of it, whose tensors are in `tensors`. */
+#define PRODUCT_OP(symbol, its_name, its_sizes, its_id, how_many_patterns, its_reference,          \
+                   its_element)                                                                    \
     const struct op symbol = {                                                                     \
         .name = its_name,                                                                          \
         .sizes = its_sizes,                                                                        \
         .n_sizes = sizeof its_sizes / sizeof its_sizes[0],                                         \
         .tensors = tensors,                                                                        \
-        .n_tensors = 3,                                                                            \
+        .n_tensors = sizeof tensors / sizeof tensors[0],                                           \
         .id = its_id,                                                                              \
         .multilinear = true,                                                                       \
         .flops = product_flops,                                                                    \
@@ -43,21 +44,18 @@ extern const struct op_pattern product_patterns[PRODUCT_PATTERNS_VECTOR];
         .n_patterns = how_many_patterns,                                                           \
         .sharpest = PROBE_INTEGERS,                                                                \
         .change = product_change,                                                                  \
-        .reference = product_reference,                                                            \
-        .element = product_element,                                                                \
+        .reference = its_reference,                                                                \
+        .element = its_element,                                                                    \
     }
 
-void product_change(unsigned probe, const struct kg_problem *p, const struct kg_tensor *in,
-                    unsigned n_in, uint64_t seed);
+void product_change(const struct probing *x);
 
 /* For the patterns of ops that are related. */
 bool product_cannot_cancel(const struct kg_problem *p);
 double product_slack(const struct kg_problem *p);
 pattern_fn product_integer, product_constant;
-void product_finish_integers(enum probe probe, const struct kg_problem *p,
-                             const struct kg_tensor *in, unsigned n_in, uint64_t seed);
-void product_finish_special(enum probe probe, const struct kg_problem *p,
-                            const struct kg_tensor *in, unsigned n_in, uint64_t seed);
+void product_finish_integers(const struct probing *x);
+void product_finish_special(const struct probing *x);
 
 /* Exponents of what multiplies the integers from -4 to 4, see product_patterns.c. */
 struct exponents {

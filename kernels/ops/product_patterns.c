@@ -106,16 +106,15 @@ static int64_t index_at(const struct kg_problem *p, unsigned tensor, const int64
 /* Makes a row of the first factor such that one of its sums is BRINK, which rounds to 65504. A
  * kernel shows that makes an infinity of all that is larger. Other sums of the row are integers
  * below 2^24. */
-static void put_brink(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
-                      uint64_t seed)
+static void put_brink(const struct kg_problem *p, const struct kg_tensor *in, uint64_t seed)
 {
     const struct op *op = op_of(p);
-    const struct op_size *sum = op_axis(op, *op->tensors[n_in].whole);
+    const struct op_size *sum = op_axis(op, *op->tensors[p->n_in].whole);
     int64_t place[OP_SIZES_MAX], terms = op_size(p, sum);
     double rest = BRINK;
     for (unsigned i = 0; i < op->n_sizes; i++)
         place[i] = (int64_t)(seed_at(seed, i) % (uint64_t)op_size(p, &op->sizes[i]));
-    for (unsigned i = 0; i < n_in; i++)
+    for (unsigned i = 0; i < p->n_in; i++)
         rest -= op->tensors[i].role == OP_ADDEND ? pattern_get(&in[i], index_at(p, i, place)) : 0;
     for (int64_t l = 0; l < terms; l++) {
         place[sum - op->sizes] = l;
@@ -126,13 +125,11 @@ static void put_brink(const struct kg_problem *p, const struct kg_tensor *in, un
     }
 }
 
-void product_finish_integers(enum probe probe, const struct kg_problem *p,
-                             const struct kg_tensor *in, unsigned n_in, uint64_t seed)
+void product_finish_integers(const struct probing *x)
 {
-    const struct drawing first = pattern_drawing(p, in, 0, seed);
-    (void)probe;
-    if (kg_dtype(p) == KG_F16 && op_of(p)->n_tensors == n_in + 1 && lines_of(&first) >= ROWS_LEFT)
-        put_brink(p, in, n_in, seed_at(seed, 11));
+    const struct drawing first = pattern_drawing(x->p, x->in, 0, x->seed);
+    if (kg_dtype(x->p) == KG_F16 && x->p->n_out == 1 && lines_of(&first) >= ROWS_LEFT)
+        put_brink(x->p, x->in, seed_at(x->seed, 11));
 }
 
 /*
@@ -251,32 +248,30 @@ static double special_value(enum probe probe, const struct drawing *d, uint64_t 
 
 /* An infinity meets zeros in half of the other factor: their products are no numbers. The tail of
  * the sum, which many a kernel adds by other code, gets one of each kind where there is room. */
-static void put_special(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
-                        uint64_t which, uint64_t n, uint64_t seed)
+static void put_special(const struct probing *x, uint64_t which, uint64_t n)
 {
-    const unsigned i = probe != PROBE_SPECIAL;
-    const struct drawing d = pattern_drawing(p, in, i, seed),
-                         with = pattern_drawing(p, in, !i, seed);
+    const unsigned i = x->probe != PROBE_SPECIAL;
+    const uint64_t seed = seed_at(x->seed, 10);
+    const struct drawing d = pattern_drawing(x->p, x->in, i, seed),
+                         with = pattern_drawing(x->p, x->in, !i, seed);
     bool in_tail = which < SPECIAL_KINDS && SPECIAL_KINDS < n;
     int64_t line = in_tail ? (special_place(lines_of(&d), seed, 0) + (int64_t)which) % lines_of(&d)
                            : special_place(lines_of(&d), seed, which);
     int64_t depth = in_tail ? d.terms - 1 : special_place(d.terms, ~seed, which);
-    double value = special_value(probe, &d, seed / 8 + which);
-    pattern_put(&in[i], element_at(&d, line, depth), value);
+    double value = special_value(x->probe, &d, seed / 8 + which);
+    pattern_put(&x->in[i], element_at(&d, line, depth), value);
     for (int64_t other = 0; other < lines_of(&with) && isinf(value); other += 2)
-        pattern_put(&in[!i], element_at(&with, other, depth), 0);
+        pattern_put(&x->in[!i], element_at(&with, other, depth), 0);
 }
 
 /* In one factor alone: a line of each would leave nothing else of many an output. */
-void product_finish_special(enum probe probe, const struct kg_problem *p,
-                            const struct kg_tensor *in, unsigned n_in, uint64_t seed)
+void product_finish_special(const struct probing *x)
 {
-    const struct drawing d = pattern_drawing(p, in, probe != PROBE_SPECIAL, seed);
+    const struct drawing d = pattern_drawing(x->p, x->in, x->probe != PROBE_SPECIAL, x->seed);
     int64_t lines = lines_of(&d);
     uint64_t n = (uint64_t)(lines < 6 ? 1 : lines / 3 < SPECIAL_LINES ? lines / 3 : SPECIAL_LINES);
-    (void)n_in;
     for (uint64_t which = n; which-- > 0;) /* none goes over those of the tail */
-        put_special(probe, p, in, which, n, seed_at(seed, 10));
+        put_special(x, which, n);
 }
 
 /* ---- the table ---- */
@@ -296,15 +291,16 @@ const struct op_pattern product_patterns[PRODUCT_PATTERNS_VECTOR] = {
 
 /* ---- one element ---- */
 
-/* A product with the sign of one factor changed is as exact as before. */
-void product_change(unsigned probe, const struct kg_problem *p, const struct kg_tensor *in,
-                    unsigned n_in, uint64_t seed)
+/* A product with the sign of one factor changed is as exact as before. Scales have none. */
+void product_change(const struct probing *x)
 {
-    const struct kg_tensor *t = &in[seed_at(seed, PATTERN_TRIES) % n_in];
-    int64_t at = pattern_large_element(t, seed);
+    unsigned n = x->p->n_in;
+    while (op_of(x->p)->tensors[n - 1].role == OP_SCALE)
+        n--;
+    const struct kg_tensor *t = &x->in[seed_at(x->seed, PATTERN_TRIES) % n];
+    int64_t at = pattern_large_element(t, x->seed);
     double value = pattern_get(t, at);
-    (void)p;
-    if (probe == PROBE_UNIFORM) /* sums that cannot cancel */
+    if (x->probe == PROBE_UNIFORM) /* sums that cannot cancel */
         pattern_put(t, at, value < 0.5 ? value + 0.5 : value - 0.5);
     else
         pattern_put(t, at, -value);

@@ -95,11 +95,9 @@ static const struct op_pattern patterns[] = {
 };
 
 /* The sign of an element, which is large, is that of its result. */
-static void change(unsigned probe, const struct kg_problem *p, const struct kg_tensor *in,
-                   unsigned n_in, uint64_t seed)
+static void change(const struct probing *x)
 {
-    (void)probe;
-    product_change(PROBE_NORMAL, p, in, n_in, seed);
+    product_change(&(struct probing){PROBE_NORMAL, x->p, x->in, x->seed});
 }
 
 const struct op op_rmsnorm = {

@@ -20,8 +20,8 @@ extern "C" {
  * row-major, 8 bytes an element. The order of all sums depends on the sizes alone, so repeats are
  * equal to the last bit.
  *
- * cudaErrorInvalidValue: the problem or a tensor does not fit kernel.h; otherwise the error of a
- * launch. Errors of the execution show up at the next synchronisation.
+ * cudaErrorInvalidValue: an op without a reference, or of more blocks than a grid has; otherwise
+ * the error of a launch. Errors of the execution show up at the next synchronisation.
  */
 cudaError_t kg_reference_cuda(const struct kg_problem *p, const struct kg_tensor *in,
                               double *const *out, cudaStream_t stream);

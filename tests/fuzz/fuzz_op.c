@@ -53,8 +53,8 @@ static void draw(const struct kg_problem *p)
     }
     for (int probe = 0; probe < PROBES; probe++)
         if (probe_applies((enum probe)probe, p)) {
-            probe_fill((enum probe)probe, p, in, p->n_in, 1);
-            probe_change((enum probe)probe, p, in, p->n_in, 2);
+            probe_fill((enum probe)probe, p, in, 1);
+            probe_change((enum probe)probe, p, in, 2);
         }
 }
 

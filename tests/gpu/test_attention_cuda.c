@@ -17,18 +17,18 @@ static bool has_cudnn;
 
 /* Three inputs, then the output. */
 struct operands {
-    struct kg_signature signature;
     struct kg_args args;
     struct device_memory memory[4], reference, workspace;
 };
 
-static struct kg_tensor new_tensor(const struct kg_shape *shape, uint32_t dtype,
+static struct kg_tensor new_tensor(const struct kg_problem *p, unsigned i,
                                    struct device_memory *memory)
 {
-    struct kg_tensor t = {.dtype = dtype, .rank = shape->rank};
-    memcpy(t.shape, shape->size, sizeof(t.shape));
+    const struct kg_shape shape = op_shape_of(p, i);
+    struct kg_tensor t = {.dtype = p->dtype[i], .rank = shape.rank};
+    memcpy(t.shape, shape.size, sizeof(t.shape));
     lay_out_tensor(&t, LAYOUT_DENSE);
-    *memory = new_memory(tensor_bytes(&t));
+    *memory = new_memory(storage_span(&t));
     t.data = memory->data;
     return t;
 }
@@ -38,18 +38,18 @@ static void set_up(struct operands *o, const struct kg_problem *p)
 {
     struct gate_error err;
     *o = (struct operands){.args = {.struct_bytes = sizeof(o->args), .n_in = 3, .n_out = 1}};
-    CHECK(kg_signature_of(p, &o->signature));
+    CHECK(op_is_problem(p));
     for (uint32_t i = 0; i < 3; i++) {
-        o->args.in[i] = new_tensor(&o->signature.in[i], kg_dtype(p), &o->memory[i]);
+        o->args.in[i] = new_tensor(p, i, &o->memory[i]);
         CHECK(is_ok(device_fill_normal(device, o->args.in[i].data, (enum kg_dtype)kg_dtype(p),
                                        tensor_span(&o->args.in[i]), (struct op_spread){0, 1}, i + 1,
                                        &err),
                     &err));
     }
-    o->args.out[0] = new_tensor(&o->signature.out[0], kg_dtype(p), &o->memory[3]);
+    o->args.out[0] = new_tensor(p, 3, &o->memory[3]);
     CHECK(
         is_ok(device_fill_bytes(device, o->memory[3].data, 0xff, o->memory[3].bytes, &err), &err));
-    o->reference = new_memory((size_t)tensor_elements(&o->args.out[0]) * sizeof(double));
+    o->reference = new_memory((size_t)pattern_elements(&o->args.out[0]) * sizeof(double));
 }
 
 static void tear_down(struct operands *o)
@@ -140,13 +140,13 @@ static void check(const struct library *library, const struct kg_problem *p, int
     tear_down(&o);
 }
 
-struct shape {
+struct attention_shape {
     int64_t batch, heads, kv_heads, seqlen_q, seqlen_kv, head_dim;
 };
 
 /* One or more for each kernel; query rows that end within a tile, and rows without keys where a
  * mask leaves them none. */
-static const struct shape shapes[] = {
+static const struct attention_shape shapes[] = {
     {1, 4, 4, 512, 512, 64},
     {3, 16, 16, 500, 512, 64},
     {9, 16, 4, 65, 500, 64},
@@ -177,7 +177,7 @@ static const struct shape shapes[] = {
     {1, 16, 1, 300, 9000, 64},
 };
 
-static struct kg_problem problem(const struct shape *s, uint32_t dtype, uint32_t flags,
+static struct kg_problem problem(const struct attention_shape *s, uint32_t dtype, uint32_t flags,
                                  double scale)
 {
     struct kg_problem p = attention((enum kg_dtype)dtype, flags, s->heads, s->kv_heads, s->seqlen_q,
@@ -222,7 +222,7 @@ static void test_scales_that_are_not_positive(void)
 /* A dimension of one element may have any stride, the largest too. */
 static void test_strides_that_say_nothing(void)
 {
-    static const struct shape ones[] = {
+    static const struct attention_shape ones[] = {
         {1, 1, 1, 512, 512, 64},
         {1, 1, 1, 1, 900, 128},
         {1, 1, 1, 1000, 1000, 128},

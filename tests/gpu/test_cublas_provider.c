@@ -17,7 +17,6 @@ static bool is_absent; /* cuBLAS is not there */
 /* A problem with its operands on the device. */
 struct call {
     struct kg_problem problem;
-    struct kg_signature signature;
     const struct kg_kernel *kernel;
     struct kg_args args;
     struct device_memory in[KG_MAX_TENSORS], out[KG_MAX_TENSORS], reference[KG_MAX_TENSORS];
@@ -32,13 +31,14 @@ static enum kg_status launch(void *context, unsigned index, void *stream)
     return call->kernel->launch(&call->problem, &call->args);
 }
 
-static struct kg_tensor new_tensor(const struct kg_shape *shape, uint32_t dtype, enum layout layout,
+static struct kg_tensor new_tensor(const struct kg_problem *p, unsigned i, enum layout layout,
                                    struct device_memory *memory)
 {
-    struct kg_tensor t = {.dtype = dtype, .rank = shape->rank};
-    memcpy(t.shape, shape->size, sizeof(t.shape));
+    const struct kg_shape shape = op_shape_of(p, i);
+    struct kg_tensor t = {.dtype = p->dtype[i], .rank = shape.rank};
+    memcpy(t.shape, shape.size, sizeof(t.shape));
     lay_out_tensor(&t, layout);
-    *memory = new_memory(tensor_bytes(&t));
+    *memory = new_memory(storage_span(&t));
     t.data = memory->data;
     if (t.rank == 2 && t.shape[0] == 1)
         t.stride[0] = 1; /* may be anything */
@@ -48,24 +48,23 @@ static struct kg_tensor new_tensor(const struct kg_shape *shape, uint32_t dtype,
 /* Inputs in the layout and filled with N(0,1), gaps too; outputs dense and full of NaN. */
 static void set_up(struct call *call, enum layout layout)
 {
-    const struct kg_signature *s = &call->signature;
-    const uint32_t dtype = kg_dtype(&call->problem);
+    const struct kg_problem *p = &call->problem;
     struct gate_error err;
     call->args = (struct kg_args){.struct_bytes = sizeof(call->args)};
-    call->args.n_in = s->n_in;
-    call->args.n_out = s->n_out;
-    for (uint32_t i = 0; i < s->n_in; i++) {
+    call->args.n_in = p->n_in;
+    call->args.n_out = p->n_out;
+    for (uint32_t i = 0; i < p->n_in; i++) {
         struct kg_tensor *t = &call->args.in[i];
-        *t = new_tensor(&s->in[i], dtype, layout, &call->in[i]);
-        CHECK(is_ok(device_fill_normal(device, t->data, (enum kg_dtype)dtype, tensor_span(t),
+        *t = new_tensor(p, i, layout, &call->in[i]);
+        CHECK(is_ok(device_fill_normal(device, t->data, (enum kg_dtype)t->dtype, tensor_span(t),
                                        (struct op_spread){0, 1}, i + 1, &err),
                     &err));
     }
-    for (uint32_t i = 0; i < s->n_out; i++) {
+    for (uint32_t i = 0; i < p->n_out; i++) {
         struct kg_tensor *t = &call->args.out[i];
-        *t = new_tensor(&s->out[i], dtype, LAYOUT_DENSE, &call->out[i]);
+        *t = new_tensor(p, p->n_in + i, LAYOUT_DENSE, &call->out[i]);
         CHECK(is_ok(device_fill_bytes(device, t->data, 0xff, call->out[i].bytes, &err), &err));
-        call->reference[i] = new_memory((size_t)tensor_elements(t) * sizeof(double));
+        call->reference[i] = new_memory((size_t)pattern_elements(t) * sizeof(double));
     }
 }
 
@@ -137,7 +136,7 @@ static void check_call(const struct kg_problem *p, enum layout layout)
     struct call call = {.problem = *p};
     struct gate_error err;
     call.kernel = library_choose(&library, p, chip, NULL);
-    if (!CHECK(call.kernel && kg_signature_of(p, &call.signature)))
+    if (!CHECK(call.kernel && op_is_problem(p)))
         return;
     void *plan = NULL;
     bool good = !call.kernel->prepare || CHECK(call.kernel->prepare(p, chip, &plan) == KG_OK);

@@ -17,7 +17,7 @@ static struct kg_tensor upload_tensor(const struct kg_tensor *host, struct devic
 {
     struct kg_tensor t = *host;
     struct gate_error err;
-    *memory = new_memory(tensor_bytes(host));
+    *memory = new_memory(storage_span(host));
     CHECK(is_ok(device_upload(device, memory->data, host->data, memory->bytes, &err), &err));
     t.data = memory->data;
     return t;
@@ -44,17 +44,17 @@ static bool same_output(const struct device_memory *on_device, const double *exp
 }
 
 /* Computes `p` by both references from the same inputs. */
-static void check_reference(const struct kg_problem *p, const struct kg_tensor *in,
-                            const struct kg_signature *s)
+static void check_reference(const struct kg_problem *p, const struct kg_tensor *in)
 {
     struct gate_error err;
     struct kg_tensor on_device[KG_MAX_TENSORS];
     struct device_memory in_memory[KG_MAX_TENSORS], out_memory[KG_MAX_TENSORS];
     double *expected[KG_MAX_TENSORS], *out[KG_MAX_TENSORS];
-    for (uint32_t i = 0; i < s->n_in; i++)
+    for (uint32_t i = 0; i < p->n_in; i++)
         on_device[i] = upload_tensor(&in[i], &in_memory[i]);
-    for (uint32_t i = 0; i < s->n_out; i++) {
-        const size_t bytes = (size_t)kg_shape_elements(&s->out[i]) * sizeof(double);
+    for (uint32_t i = 0; i < p->n_out; i++) {
+        const struct kg_shape shape = op_shape_of(p, p->n_in + i);
+        const size_t bytes = (size_t)kg_shape_elements(&shape) * sizeof(double);
         out_memory[i] = new_memory(bytes);
         out[i] = out_memory[i].data;
         expected[i] = malloc(bytes);
@@ -62,7 +62,7 @@ static void check_reference(const struct kg_problem *p, const struct kg_tensor *
     }
     bool good = CHECK(rows_reference(p, in, expected, 1) == KG_OK);
     good &= CHECK(is_ok(device_reference(device, p, on_device, out, &err), &err));
-    for (uint32_t i = 0; i < s->n_out; i++)
+    for (uint32_t i = 0; i < p->n_out; i++)
         good &= CHECK(same_output(&out_memory[i], expected[i]));
     if (!good)
         printf(
@@ -72,9 +72,9 @@ static void check_reference(const struct kg_problem *p, const struct kg_tensor *
             (long long)kg_size(p, "k"), (long long)kg_size(p, "h"),
             (long long)kg_size(p, "kv_heads"), (long long)kg_size(p, "sq"),
             (long long)kg_size(p, "s"), (long long)kg_size(p, "d"));
-    for (uint32_t i = 0; i < s->n_in; i++)
+    for (uint32_t i = 0; i < p->n_in; i++)
         device_free(device, &in_memory[i]);
-    for (uint32_t i = 0; i < s->n_out; i++) {
+    for (uint32_t i = 0; i < p->n_out; i++) {
         device_free(device, &out_memory[i]);
         free(expected[i]);
     }
@@ -84,18 +84,17 @@ static void check_reference(const struct kg_problem *p, const struct kg_tensor *
 static void check_problem(const struct kg_problem *p, enum layout layout, bool poison)
 {
     static uint64_t random = 88172645463325252u;
-    struct kg_signature s;
     struct kg_tensor in[KG_MAX_TENSORS];
-    if (!CHECK(kg_signature_of(p, &s)))
+    if (!CHECK(op_is_problem(p)))
         return;
-    for (uint32_t i = 0; i < s.n_in; i++) {
-        in[i] = tensor_new(&s.in[i], p->dtype[i], layout, 0xff);
+    for (uint32_t i = 0; i < p->n_in; i++) {
+        in[i] = tensor_new(p, i, layout, 0xff);
         tensor_fill_normal(&in[i], &random);
     }
     if (poison)
-        tensor_set(&in[s.n_in - 1], tensor_elements(&in[s.n_in - 1]) - 1, NAN);
-    check_reference(p, in, &s);
-    for (uint32_t i = 0; i < s.n_in; i++)
+        tensor_set(&in[p->n_in - 1], pattern_elements(&in[p->n_in - 1]) - 1, NAN);
+    check_reference(p, in);
+    for (uint32_t i = 0; i < p->n_in; i++)
         free(in[i].data);
 }
 
@@ -167,31 +166,32 @@ static double seconds(void)
 
 static void time_reference(const char *name, const struct kg_problem *p)
 {
-    struct kg_signature s;
     struct gate_error err;
     struct kg_tensor in[KG_MAX_TENSORS] = {0};
     struct device_memory in_memory[KG_MAX_TENSORS], out_memory;
-    if (!kg_signature_of(p, &s))
+    if (!op_is_problem(p))
         return;
-    for (uint32_t i = 0; i < s.n_in; i++) {
+    for (uint32_t i = 0; i < p->n_in; i++) {
         in[i].dtype = kg_dtype(p);
-        in[i].rank = s.in[i].rank;
-        memcpy(in[i].shape, s.in[i].size, sizeof(in[i].shape));
+        const struct kg_shape shape = op_shape_of(p, i);
+        in[i].rank = shape.rank;
+        memcpy(in[i].shape, shape.size, sizeof(in[i].shape));
         lay_out_tensor(&in[i], LAYOUT_DENSE);
-        in_memory[i] = new_memory(tensor_bytes(&in[i]));
+        in_memory[i] = new_memory(storage_span(&in[i]));
         in[i].data = in_memory[i].data;
         is_ok(device_fill_normal(device, in[i].data, (enum kg_dtype)kg_dtype(p),
-                                 tensor_elements(&in[i]), (struct op_spread){0, 1}, i, &err),
+                                 pattern_elements(&in[i]), (struct op_spread){0, 1}, i, &err),
               &err);
     }
-    out_memory = new_memory((size_t)kg_shape_elements(&s.out[0]) * sizeof(double));
+    const struct kg_shape result = op_shape_of(p, p->n_in);
+    out_memory = new_memory((size_t)kg_shape_elements(&result) * sizeof(double));
     double *out = out_memory.data;
     is_ok(device_synchronize(device, &err), &err);
     const double begin = seconds();
     is_ok(device_reference(device, p, in, &out, &err), &err);
     printf("# %s: %.3f s\n", name, seconds() - begin);
     device_free(device, &out_memory);
-    for (uint32_t i = 0; i < s.n_in; i++)
+    for (uint32_t i = 0; i < p->n_in; i++)
         device_free(device, &in_memory[i]);
 }
 

@@ -11,7 +11,7 @@ static inline struct image image_filled(const struct kg_problem *p, enum probe p
 {
     const struct image_layout dense = image_layout_of(TENSOR_DENSE);
     struct image image = image_make(p, &dense, 0xff);
-    probe_fill(probe, p, image.view, image.n_in, seed);
+    probe_fill(probe, p, image.view, seed);
     return image;
 }
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/ops/op.h"
+#include "kernels/ops/pattern.h"
 #include "kernels/ops/storage.h"
 #include "tests/named.h"
 
@@ -97,65 +97,43 @@ static inline int64_t tensor_span(const struct kg_tensor *t)
     return span;
 }
 
-static inline size_t tensor_bytes(const struct kg_tensor *t)
-{
-    return (size_t)tensor_span(t) * kg_dtype_bytes(t->dtype);
-}
-
-static inline int64_t tensor_elements(const struct kg_tensor *t)
-{
-    int64_t n = 1;
-    for (uint32_t d = 0; d < t->rank; d++)
-        n *= t->shape[d];
-    return n;
-}
-
-/* Where element `flat` of the dense row-major order lies, in elements. */
-static inline int64_t tensor_offset(const struct kg_tensor *t, int64_t flat)
-{
-    int64_t offset = 0;
-    for (int d = (int)t->rank - 1; d >= 0; d--) {
-        offset += flat % t->shape[d] * t->stride[d];
-        flat /= t->shape[d];
-    }
-    return offset;
-}
-
 static inline float tensor_get(const struct kg_tensor *t, int64_t flat)
 {
-    return (float)storage_get(t->data, t->dtype, tensor_offset(t, flat));
+    return (float)storage_get(t->data, t->dtype, pattern_offset(t, flat));
 }
 
 static inline void tensor_set(const struct kg_tensor *t, int64_t flat, float value)
 {
-    storage_put(t->data, t->dtype, tensor_offset(t, flat), (double)value);
+    storage_put(t->data, t->dtype, pattern_offset(t, flat), (double)value);
 }
 
-/* A tensor whose bytes are all `fill`. The caller frees .data. */
-static inline struct kg_tensor tensor_new(const struct kg_shape *shape, uint32_t dtype,
+/* Tensor `i` of a problem, inputs first, whose bytes are all `fill`. The caller frees .data. */
+static inline struct kg_tensor tensor_new(const struct kg_problem *p, unsigned i,
                                           enum layout layout, int fill)
 {
-    struct kg_tensor t = {.dtype = dtype, .rank = shape->rank};
-    memcpy(t.shape, shape->size, sizeof(t.shape));
+    const struct kg_shape shape = op_shape_of(p, i);
+    struct kg_tensor t = {.dtype = p->dtype[i], .rank = shape.rank};
+    memcpy(t.shape, shape.size, sizeof(t.shape));
     lay_out_tensor(&t, layout);
-    t.data = malloc(tensor_bytes(&t));
+    t.data = malloc(storage_span(&t));
     if (!t.data)
         abort();
-    memset(t.data, fill, tensor_bytes(&t));
+    memset(t.data, fill, storage_span(&t));
     return t;
 }
 
 static inline void tensor_fill_normal(const struct kg_tensor *t, uint64_t *random)
 {
-    int64_t n = tensor_elements(t);
+    int64_t n = pattern_elements(t);
     for (int64_t i = 0; i < n; i++)
         tensor_set(t, i, (float)next_normal(random));
 }
 
-/* Memory for a dense fp64 tensor. The caller frees it. */
-static inline double *doubles_for(const struct kg_shape *shape)
+/* Memory for tensor `i` in fp64, dense. The caller frees it. */
+static inline double *doubles_for(const struct kg_problem *p, unsigned i)
 {
-    int64_t n = kg_shape_elements(shape);
+    const struct kg_shape shape = op_shape_of(p, i);
+    int64_t n = kg_shape_elements(&shape);
     double *memory = n > 0 ? malloc((size_t)n * sizeof(*memory)) : NULL;
     if (!memory)
         abort();
@@ -165,7 +143,7 @@ static inline double *doubles_for(const struct kg_shape *shape)
 /* Sets all elements, in dense row-major order. */
 static inline void tensor_fill(const struct kg_tensor *t, const float *values)
 {
-    int64_t n = tensor_elements(t);
+    int64_t n = pattern_elements(t);
     for (int64_t i = 0; i < n; i++)
         tensor_set(t, i, values[i]);
 }

@@ -24,7 +24,7 @@ double right_share(const struct kg_problem *p, enum probe probe, right_kernel *k
         assert_true(reference[i] && out[i]);
     }
     if (seed % 2)
-        probe_change(probe, p, image.view, image.n_in, ~seed);
+        probe_change(probe, p, image.view, ~seed);
     assert_int_equal(rows_reference(p, image.view, reference, 1), KG_OK);
     kernel(p, w, image.view, out);
     for (unsigned i = 0; i < image.n_out; i++) {

@@ -99,7 +99,7 @@ TEST(exact_probes_are_exact)
         struct image image = image_filled(&p, probe, i);
         check_exact(&p, &image);
         for (uint64_t seed = 0; seed < 4 && probe != PROBE_CANCELLATION; seed++) {
-            probe_change(probe, &p, image.view, image.n_in, seed);
+            probe_change(probe, &p, image.view, seed);
             check_exact(&p, &image);
         }
         image_release(&image);
@@ -156,7 +156,7 @@ TEST(scales_are_positive_and_far_apart)
         struct image image = image_filled(&p, (enum probe)probe, probe);
         double least = HUGE_VAL, most = 0;
         for (unsigned i = SA; i <= SB; i++)
-            for (int64_t at = 0; at < tensor_elements(&image.view[i]); at++) {
+            for (int64_t at = 0; at < pattern_elements(&image.view[i]); at++) {
                 least = fmin(least, (double)tensor_get(&image.view[i], at));
                 most = fmax(most, (double)tensor_get(&image.view[i], at));
             }

@@ -43,7 +43,6 @@ static const struct kg_kernel *kernel_for(const struct kg_problem *p)
 
 struct trial {
     struct kg_problem p;
-    struct kg_signature s;
     enum layout layout;
     const struct kg_kernel *kernel;
     struct kg_tensor in[KG_MAX_TENSORS];
@@ -67,21 +66,21 @@ static void begin(struct trial *t, const struct kg_problem *p, enum layout layou
     t->layout = layout;
     t->kernel = kernel_for(p);
     assert_non_null(t->kernel);
-    assert_true(kg_signature_of(p, &t->s));
-    for (uint32_t i = 0; i < t->s.n_in; i++) {
-        t->in[i] = tensor_new(&t->s.in[i], p->dtype[i], layout, 0xff);
+    assert_true(op_is_problem(p));
+    for (uint32_t i = 0; i < t->p.n_in; i++) {
+        t->in[i] = tensor_new(p, i, layout, 0xff);
         tensor_fill_normal(&t->in[i], &random);
-        t->in_copy[i] = copy_of(t->in[i].data, tensor_bytes(&t->in[i]));
+        t->in_copy[i] = copy_of(t->in[i].data, storage_span(&t->in[i]));
     }
-    for (uint32_t i = 0; i < t->s.n_out; i++)
-        t->expected[i] = doubles_for(&t->s.out[i]);
+    for (uint32_t i = 0; i < t->p.n_out; i++)
+        t->expected[i] = doubles_for(p, p->n_in + i);
     assert_int_equal(rows_reference(p, t->in, t->expected, 1), KG_OK);
 }
 
 /* The next result is the first one, of other instructions, which round otherwise. */
 static void forget_first(struct trial *t)
 {
-    for (uint32_t i = 0; i < t->s.n_out; i++) {
+    for (uint32_t i = 0; i < t->p.n_out; i++) {
         free(t->first[i]);
         t->first[i] = NULL;
     }
@@ -90,18 +89,18 @@ static void forget_first(struct trial *t)
 static void end(struct trial *t)
 {
     forget_first(t);
-    for (uint32_t i = 0; i < t->s.n_in; i++) {
+    for (uint32_t i = 0; i < t->p.n_in; i++) {
         free(t->in[i].data);
         free(t->in_copy[i]);
     }
-    for (uint32_t i = 0; i < t->s.n_out; i++)
+    for (uint32_t i = 0; i < t->p.n_out; i++)
         free(t->expected[i]);
 }
 
 static void check_error(const struct trial *t, uint32_t i, const struct kg_tensor *out)
 {
     double error = 0.0, norm = 0.0;
-    for (int64_t j = 0; j < tensor_elements(out); j++) {
+    for (int64_t j = 0; j < pattern_elements(out); j++) {
         double expected = t->expected[i][j], got = (double)tensor_get(out, j);
         error += (got - expected) * (got - expected);
         norm += expected * expected;
@@ -121,24 +120,24 @@ static void check_gaps(const struct kg_tensor *out, int poison)
 {
     struct kg_tensor clean = *out;
     size_t size = kg_dtype_bytes(out->dtype);
-    clean.data = malloc(tensor_bytes(out));
+    clean.data = malloc(storage_span(out));
     assert_non_null(clean.data);
-    memset(clean.data, poison, tensor_bytes(out));
-    for (int64_t j = 0; j < tensor_elements(out); j++) {
-        size_t at = (size_t)tensor_offset(out, j) * size;
+    memset(clean.data, poison, storage_span(out));
+    for (int64_t j = 0; j < pattern_elements(out); j++) {
+        size_t at = (size_t)pattern_offset(out, j) * size;
         memcpy((char *)clean.data + at, (char *)out->data + at, size);
     }
-    assert_memory_equal(out->data, clean.data, tensor_bytes(out));
+    assert_memory_equal(out->data, clean.data, storage_span(out));
     free(clean.data);
 }
 
 /* The same bits as the first result of this trial. */
 static void check_same(struct trial *t, uint32_t i, const struct kg_tensor *out)
 {
-    size_t bytes = (size_t)tensor_elements(out) * sizeof(float);
+    size_t bytes = (size_t)pattern_elements(out) * sizeof(float);
     float *dense = malloc(bytes);
     assert_non_null(dense);
-    for (int64_t j = 0; j < tensor_elements(out); j++)
+    for (int64_t j = 0; j < pattern_elements(out); j++)
         dense[j] = tensor_get(out, j);
     if (t->first[i]) {
         assert_memory_equal(dense, t->first[i], bytes);
@@ -151,10 +150,10 @@ static void check_same(struct trial *t, uint32_t i, const struct kg_tensor *out)
 static void launch_and_check(struct trial *t, int threads, int poison)
 {
     struct kg_device device = host_device(threads);
-    struct kg_args args = {.struct_bytes = sizeof(args), .n_in = t->s.n_in, .n_out = t->s.n_out};
+    struct kg_args args = {.struct_bytes = sizeof(args), .n_in = t->p.n_in, .n_out = t->p.n_out};
     memcpy(args.in, t->in, sizeof(args.in));
-    for (uint32_t i = 0; i < t->s.n_out; i++)
-        args.out[i] = tensor_new(&t->s.out[i], t->p.dtype[0], t->layout, poison);
+    for (uint32_t i = 0; i < t->p.n_out; i++)
+        args.out[i] = tensor_new(&t->p, t->p.n_in + i, t->layout, poison);
 
     args.workspace_bytes = t->kernel->workspace_bytes(&t->p, &device, NULL);
     unsigned char *workspace =
@@ -167,9 +166,9 @@ static void launch_and_check(struct trial *t, int threads, int poison)
 
     for (uint64_t i = 0; i < RED_ZONE; i++)
         assert_int_equal(workspace[args.workspace_bytes + i], poison);
-    for (uint32_t i = 0; i < t->s.n_in; i++)
-        assert_memory_equal(t->in[i].data, t->in_copy[i], tensor_bytes(&t->in[i]));
-    for (uint32_t i = 0; i < t->s.n_out; i++) {
+    for (uint32_t i = 0; i < t->p.n_in; i++)
+        assert_memory_equal(t->in[i].data, t->in_copy[i], storage_span(&t->in[i]));
+    for (uint32_t i = 0; i < t->p.n_out; i++) {
         if (!t->first[i]) /* the others have its bits */
             check_error(t, i, &args.out[i]);
         check_gaps(&args.out[i], poison);
@@ -302,7 +301,7 @@ TEST(fully_masked_rows_are_zero)
 
     begin(&t, &p, LAYOUT_DENSE);
     memcpy(args.in, t.in, sizeof(args.in));
-    args.out[0] = tensor_new(&t.s.out[0], KG_F16, LAYOUT_DENSE, 0xff);
+    args.out[0] = tensor_new(&t.p, t.p.n_in, LAYOUT_DENSE, 0xff);
     args.workspace_bytes = t.kernel->workspace_bytes(&p, &device, NULL);
     args.workspace = aligned_alloc(256, (args.workspace_bytes + 255) & ~255ull);
     assert_non_null(args.workspace);
@@ -333,16 +332,16 @@ TEST(nan_is_not_hidden)
         struct kg_args args = {.struct_bytes = sizeof(args)};
         begin(&t, &problems[i], LAYOUT_DENSE);
         tensor_set(&t.in[0], 0, NAN);
-        args.n_in = t.s.n_in;
-        args.n_out = t.s.n_out;
+        args.n_in = t.p.n_in;
+        args.n_out = t.p.n_out;
         memcpy(args.in, t.in, sizeof(args.in));
-        args.out[0] = tensor_new(&t.s.out[0], kg_dtype(&problems[i]), LAYOUT_DENSE, 0);
+        args.out[0] = tensor_new(&t.p, t.p.n_in, LAYOUT_DENSE, 0);
         args.workspace_bytes = t.kernel->workspace_bytes(&problems[i], &device, NULL);
         args.workspace = aligned_alloc(256, (args.workspace_bytes + 255) & ~255ull);
         assert_non_null(args.workspace);
         assert_int_equal(t.kernel->launch(&problems[i], &args), KG_OK);
         assert_true(isnan(tensor_get(&args.out[0], 0)));
-        assert_false(isnan(tensor_get(&args.out[0], tensor_elements(&args.out[0]) - 1)));
+        assert_false(isnan(tensor_get(&args.out[0], pattern_elements(&args.out[0]) - 1)));
         free(args.workspace);
         free(args.out[0].data);
         end(&t);
@@ -491,7 +490,7 @@ TEST(launch_refuses)
 
     begin(&t, &p, LAYOUT_PADDED);
     memcpy(good.in, t.in, sizeof(good.in));
-    good.out[0] = tensor_new(&t.s.out[0], KG_F32, LAYOUT_PADDED, 0);
+    good.out[0] = tensor_new(&t.p, t.p.n_in, LAYOUT_PADDED, 0);
     good.workspace_bytes = t.kernel->workspace_bytes(&p, &device, NULL);
     good.workspace = aligned_alloc(256, (good.workspace_bytes + 255) & ~255ull);
     assert_non_null(good.workspace);

@@ -218,14 +218,13 @@ TEST(an_op_says_what_a_built_in_one_says)
 {
     struct own_op *own = use("", "");
     const struct kg_problem p = problem(own, 2, 4, 48, 64);
-    struct kg_signature s;
     char id[PROBLEM_ID_MAX];
     problem_id(&p, id);
     assert_string_equal(id, "pick/bf16/kv2-h4-n48-d64/masked-eps0.25");
     assert_true(problem_flops(&p) == 2 * 4 * 48 * 64);
     assert_true(problem_bytes(&p) == 2 * 4 * 48 * 64 + 4 * 48 + 2 * 48 + 2 * 4 * 64);
     assert_true(problem_error_limit(&p) == 0.01);
-    assert_true(kg_signature_of(&p, &s) && s.n_in == 3 && s.n_out == 1);
+    assert_true(op_is_problem(&p) && p.n_in == 3 && p.n_out == 1);
     assert_int_equal(p.dtype[0], KG_BF16);
     assert_int_equal(p.dtype[1], KG_I32);
     assert_ptr_equal(op_by_name("pick"), &own->op);
@@ -411,8 +410,8 @@ TEST(values_are_allowed)
             continue;
         patterns++;
         for (uint64_t seed = 0; seed < 20; seed++) {
-            probe_fill((enum probe)probe, &p, given, 3, seed);
-            probe_change((enum probe)probe, &p, given, 3, seed);
+            probe_fill((enum probe)probe, &p, given, seed);
+            probe_change((enum probe)probe, &p, given, seed);
             for (unsigned i = 0; i < 48; i++) {
                 const double value = storage_get(given_u, KG_BF16, i);
                 assert_true(given_at[i] >= -3 && given_at[i] <= 8);
@@ -429,7 +428,7 @@ TEST(beside_zeros_values_are_the_usual_ones)
 {
     struct own_op *own = use("", "");
     const struct kg_problem p = problem(own, 1, 2, 48, 64);
-    probe_fill(PROBE_ZERO_FIRST, &p, given, 3, 5);
+    probe_fill(PROBE_ZERO_FIRST, &p, given, 5);
     for (unsigned i = 0; i < 2; i++) {
         double least = HUGE_VAL, most = -HUGE_VAL;
         for (int64_t n = 0; n < 48; n++) {
@@ -440,7 +439,7 @@ TEST(beside_zeros_values_are_the_usual_ones)
     }
     for (int64_t n = 0; n < pattern_elements(&given[0]); n++)
         assert_true(pattern_get(&given[0], n) == 0);
-    probe_fill(PROBE_ZERO_SECOND, &p, given, 3, 5);
+    probe_fill(PROBE_ZERO_SECOND, &p, given, 5);
     for (int64_t n = 0; n < 48; n++)
         assert_true(pattern_get(&given[1], n) == 0);
     end(own);
@@ -481,7 +480,7 @@ TEST(sums_of_terms_that_are_alike_may_lose_more)
     op_set_dtype(&p, KG_F32);
     for (int probe = 0; probe < PROBES; probe++)
         for (uint64_t seed = 0; probe_applies((enum probe)probe, &p) && seed < 4; seed++) {
-            probe_fill((enum probe)probe, &p, in, 3, seed);
+            probe_fill((enum probe)probe, &p, in, seed);
             const double error = error_of_a_sum(in, N), limit = problem_error_limit(&p);
             worst = fmax(worst, error / limit);
             if (error > limit + probe_slack((enum probe)probe, &p))

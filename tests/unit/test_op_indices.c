@@ -144,10 +144,10 @@ TEST(indices_are_all_that_is_allowed_and_nothing_else)
         for (int probe = 0; probe < PROBES; probe++) {
             if (!probe_applies((enum probe)probe, &p))
                 continue;
-            probe_fill((enum probe)probe, &p, x.in, INPUTS, seed);
+            probe_fill((enum probe)probe, &p, x.in, seed);
             look(&x, seen);
             for (uint64_t i = 0; i < INPUTS; i++)
-                probe_change((enum probe)probe, &p, x.in, INPUTS, seed + i);
+                probe_change((enum probe)probe, &p, x.in, seed + i);
             look(&x, seen);
             own->op.fill(&p, 2, &x.in[2], (G - 1) * M + T, NULL, seed);
             look(&x, seen);

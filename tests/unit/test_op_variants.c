@@ -148,12 +148,12 @@ TEST(quantised_values_and_scales_are_all_that_there_are)
             for (int probe = 0; probe < PROBES; probe++) {
                 if (!probe_applies((enum probe)probe, &p))
                     continue;
-                probe_fill((enum probe)probe, &p, x.in, 3, seed);
+                probe_fill((enum probe)probe, &p, x.in, seed);
                 look_at_quantised(&x, &seen);
                 const bool nan = look_at_scales(&x.in[2], &seen);
                 assert_int_equal(nan, probe == PROBE_NAN);
                 seen.nan |= nan;
-                probe_change((enum probe)probe, &p, x.in, 3, seed);
+                probe_change((enum probe)probe, &p, x.in, seed);
                 look_at_quantised(&x, &seen);
                 look_at_scales(&x.in[2], &seen);
             }

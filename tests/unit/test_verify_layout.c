@@ -164,7 +164,7 @@ TEST(a_poison_changes_all_but_the_inputs)
     const struct kg_problem p = heads();
     const struct image_layout odd = image_layout_of(TENSOR_ODD);
     struct image one = image_make(&p, &odd, 0xff);
-    probe_fill(PROBE_NORMAL, &p, one.view, one.n_in, 7);
+    probe_fill(PROBE_NORMAL, &p, one.view, 7);
     struct image other = image_with_poison(&one, 0x5a);
     assert_int_equal(one.size, other.size);
     for (unsigned i = 0; i < 4; i++) {

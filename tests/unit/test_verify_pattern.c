@@ -49,7 +49,7 @@ TEST(exact_probes_are_exact)
         struct image image = image_filled(&p, probe, (uint64_t)i);
         for (int changed = 0; changed < 2; changed++) {
             if (changed)
-                probe_change(probe, &p, image.view, image.n_in, (uint64_t)i);
+                probe_change(probe, &p, image.view, (uint64_t)i);
             assert_int_equal(rows_reference(&p, image.view, out, 1), KG_OK);
             if (!changed || probe != PROBE_CANCELLATION)
                 check_exact(&p, &image, probe, reference);
@@ -234,7 +234,7 @@ TEST(beside_zeros_factors_are_negative)
         struct image image = image_filled(&problems[i], PROBE_ZERO_FIRST, 5);
         assert_true(is_negative(&image, 1));
         assert_int_equal(is_negative(&image, 2), i == 1);
-        probe_fill(PROBE_ZERO_SECOND, &problems[i], image.view, image.n_in, 5);
+        probe_fill(PROBE_ZERO_SECOND, &problems[i], image.view, 5);
         assert_true(is_negative(&image, 0));
         image_release(&image);
     }
@@ -277,9 +277,9 @@ TEST(a_change_is_of_one_element)
     struct image other = image_filled(&p, PROBE_NORMAL, 0);
     for (uint64_t seed = 0; seed < 50; seed++) {
         unsigned differ = 0;
-        probe_fill(PROBE_NORMAL, &p, one.view, 2, 5);
-        probe_fill(PROBE_NORMAL, &p, other.view, 2, 5);
-        probe_change(PROBE_NORMAL, &p, other.view, 2, seed);
+        probe_fill(PROBE_NORMAL, &p, one.view, 5);
+        probe_fill(PROBE_NORMAL, &p, other.view, 5);
+        probe_change(PROBE_NORMAL, &p, other.view, seed);
         for (unsigned i = 0; i < 800; i++)
             differ += ((float *)one.view[i / 400].data)[i % 400] !=
                       ((float *)other.view[i / 400].data)[i % 400];

@@ -55,7 +55,7 @@ TEST(of_two_heads_one_finds_the_last_key)
     struct image image = image_filled(&p, PROBE_NORMAL, 0);
     for (uint64_t seed = 0; seed < 50; seed++) {
         unsigned found = 0;
-        probe_fill(PROBE_RETRIEVAL, &p, image.view, 3, seed);
+        probe_fill(PROBE_RETRIEVAL, &p, image.view, seed);
         const void *q = image.view[0].data, *k = image.view[1].data;
         for (int64_t head = 0; head < 2; head++) {
             double score = 0;
@@ -75,7 +75,7 @@ TEST(shifted_values_are_none_of_fp16)
     const struct kg_problem p = attention(KG_BF16, 0, 2, 1, 3, 40, 64);
     struct image image = image_filled(&p, PROBE_NORMAL, 0);
     for (uint64_t seed = 0; seed < 200; seed++) {
-        probe_fill(PROBE_SHIFTED, &p, image.view, 3, seed);
+        probe_fill(PROBE_SHIFTED, &p, image.view, seed);
         for (int64_t e = 0; e < 40 * 64; e++) {
             double value = fabs((double)kg_load_float(image.view[2].data, KG_BF16, e));
             assert_true(value == 0 || value < 0x1p-24 || value > 65504);
@@ -161,7 +161,7 @@ TEST(faint_keys_count)
     double highest = 0;
     for (uint64_t seed = 0; seed < 64; seed++) {
         double lead = 0, least = INFINITY;
-        probe_fill(PROBE_FAINT, &p, image.view, 3, seed);
+        probe_fill(PROBE_FAINT, &p, image.view, seed);
         for (int64_t j = 0; j < 40; j++) {
             double at = 0, value = (double)kg_load_float(image.view[2].data, KG_BF16, j * 64);
             for (int64_t d = 0; d < 64; d++)

@@ -69,11 +69,10 @@ static void check_product(const struct kg_problem *own, const struct kg_problem 
 static void check_neighbours(const struct kg_problem *own)
 {
     struct kg_problem near[SHAPES_OWN_SIZE_MAX];
-    struct kg_signature s;
     unsigned n = shapes_of_own_size(own, FLOPS, near);
     assert_in_range(n, 1, SHAPES_OWN_SIZE_MAX);
     for (unsigned i = 0; i < n; i++) {
-        assert_true(kg_signature_of(&near[i], &s));
+        assert_true(op_is_problem(&near[i]));
         assert_true(near[i].op == own->op && kg_dtype(&near[i]) == kg_dtype(own) &&
                     near[i].flags == own->flags);
         if (kg_is_op(own, "attention_fwd"))
@@ -177,7 +176,6 @@ TEST(neighbours_are_problems)
     };
     for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
         struct kg_problem few[SHAPES_MAX], many[SHAPES_MAX];
-        struct kg_signature s;
         unsigned n_few = shapes_designed(&problems[i], 0, 5, (struct shapes_plan){9, 0, 0, 0}, few);
         unsigned n_many =
             shapes_designed(&problems[i], 0, 5, (struct shapes_plan){9, 90, 0, 0}, many);
@@ -187,7 +185,7 @@ TEST(neighbours_are_problems)
         assert_memory_equal(few, many, n_few * sizeof few[0]);
         assert_true(more.of == less.of && more.pairs <= more.of && less.pairs < more.pairs);
         for (unsigned j = 0; j < n_many; j++) {
-            assert_true(kg_signature_of(&many[j], &s));
+            assert_true(op_is_problem(&many[j]));
             assert_int_equal(kg_size(&many[j], "d"), kg_size(&problems[i], "d"));
             assert_int_equal((many[j].flags ^ problems[i].flags) & ~KG_FLAG_CAUSAL, 0);
             assert_true(image_size(&many[j]) < (size_t)64 << 20);
@@ -294,11 +292,10 @@ TEST(attention_has_rare_shapes)
 TEST(other_head_dims_are_problems)
 {
     const struct kg_problem own = attention(KG_F16, KG_FLAG_CAUSAL, 4, 2, 65, 129, 64);
-    struct kg_signature s;
     int64_t tails = 0;
     for (unsigned i = 0; i < shapes_values(&own); i++) {
         const struct kg_problem one = shapes_value(&own, i, 5), same = shapes_value(&own, i, 5);
-        assert_true(kg_signature_of(&one, &s) && image_size(&one) < (size_t)4 << 20);
+        assert_true(op_is_problem(&one) && image_size(&one) < (size_t)4 << 20);
         assert_memory_equal(&one, &same, sizeof one);
         assert_true(kg_size(&one, "s") >= 16); /* else scores hardly matter */
         assert_true(fabs(kg_param(&one, "scale")) * sqrt((double)kg_size(&one, "d")) < 5);
@@ -312,14 +309,13 @@ TEST(a_wide_one_has_more_tiles_than_processors)
     const struct kg_problem own[] = {gemm_like("gemm", KG_F16, 96, 80, 72),
                                      attention(KG_F16, KG_FLAG_CAUSAL, 4, 2, 65, 129, 64)};
     struct kg_problem out[SHAPES_WIDE_MAX];
-    struct kg_signature s;
     for (int64_t processors = 1; processors < 300; processors += 7) {
         assert_int_equal(shapes_wide(&own[0], processors, true, out), 2);
         assert_int_equal(kg_size(&out[1], "m") * kg_size(&out[1], "n"), processors * 128 * 128);
         assert_true(((kg_size(&out[0], "m") + 127) / 128) * ((kg_size(&out[0], "n") + 127) / 128) >
                         processors ||
                     processors == 1);
-        assert_true(kg_signature_of(&out[0], &s) && kg_size(&out[0], "k") == 320);
+        assert_true(op_is_problem(&out[0]) && kg_size(&out[0], "k") == 320);
         assert_int_equal(shapes_wide(&own[1], processors, true, out), 4);
         assert_int_equal(kg_size(&out[1], "h"), processors);
         assert_int_equal(shapes_wide(&own[1], processors, false, out), 2);
