@@ -3,7 +3,7 @@
  * api_openapi.c: the description of this API, as OpenAPI.
  *
  * Lists are described by their statements (rows.h). The other addresses are in openapi_parts.json,
- * in a short form: `tags` is one; `parameters` are names of components; `codes` are statuses that
+ * in a short form: `parameters` are names of components; `codes` are statuses that
  * have a response of their own among the components; `answer` is the content of status 200. A
  * parameter may be "IN NAME SCHEMA: what it is", with `required` before the colon. A schema may be
  * "NAME: what it is", of a type of JSON, of a count, or of a schema of the document; "NAME null"
@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/embed.h"
 #include "gate/base/json.h"
 #include "server/api/api_call.h"
@@ -120,12 +121,14 @@ static cJSON *short_parameter(const char *text)
 }
 
 /* What a text in a value of the short form says. */
-enum place { PLAIN, SCHEMA, SCHEMAS };
+enum place { PLAIN, SCHEMA, SCHEMAS, PARAMETERS };
 
 static enum place place_of(const char *key)
 {
     if (key && rows_is_one_of(key, "items schema"))
         return SCHEMA;
+    if (key && !strcmp(key, "parameters"))
+        return PARAMETERS;
     return key && rows_is_one_of(key, "schemas properties oneOf anyOf object") ? SCHEMAS : PLAIN;
 }
 
@@ -159,7 +162,11 @@ static cJSON *spell(const cJSON *in, enum place place)
         return cJSON_Duplicate(in, true);
     cJSON *out = cJSON_IsArray(in) ? cJSON_CreateArray() : cJSON_CreateObject();
     cJSON_ArrayForEach (child, in) {
-        cJSON *item = spell(child, place == SCHEMAS ? SCHEMA : place_of(child->string));
+        bool is_parameter = place == PARAMETERS && cJSON_IsString(child);
+        cJSON *item =
+            is_parameter && cJSON_IsArray(in) ? reference("parameters", child->valuestring)
+            : is_parameter                    ? short_parameter(child->valuestring)
+                           : spell(child, place == SCHEMAS ? SCHEMA : place_of(child->string));
         if (cJSON_IsArray(in))
             cJSON_AddItemToArray(out, item);
         else if (place != SCHEMAS && !strcmp(child->string, "object"))
@@ -203,173 +210,127 @@ static void add_security(cJSON *operation, unsigned scope)
     cJSON_AddItemToArray(cJSON_AddArrayToObject(way, "token"), cJSON_CreateString(words));
 }
 
-/* ---- lists ---- */
+/* ---- lists, in the short form ---- */
 
-static cJSON *schema_of(const struct rows_column *column)
+/* "TYPE null: what it is" */
+static void column_text(const struct rows_column *column, char out[280])
 {
-    char text[280];
-    snprintf(text, sizeof text, "%s%s: %.*s",
+    snprintf(out, 280, "%s%s: %.*s",
              column->type == ROWS_JSON   ? column->schema
              : column->type == ROWS_TEXT ? "string"
                                          : rows_type_names[column->type],
              column->is_nullable ? " null" : "", column->doc_len, column->doc);
-    return short_schema(text);
 }
 
-static cJSON *object_schema(void)
-{
-    cJSON *object = typed("object");
-    cJSON_AddFalseToObject(object, "additionalProperties");
-    cJSON_AddObjectToObject(object, "properties");
-    return object;
-}
-
-/* Adds the columns to an object's schema, each to the object that it is in. */
+/* Adds the columns to the members of an {"object": ...}, each to the object that it is in. */
 static void add_columns(cJSON *object, const struct rows_column *columns, size_t n)
 {
+    char name[40], text[280];
     for (size_t i = 0; i < n; i++) {
-        cJSON *at = cJSON_GetObjectItem(object, "properties");
+        cJSON *at = cJSON_GetObjectItem(object, "object");
         if (columns[i].is_hidden)
             continue;
         for (int depth = 0; depth < ROWS_MAX_NEST && columns[i].group[depth][0]; depth++) {
-            cJSON *inner = cJSON_GetObjectItemCaseSensitive(at, columns[i].group[depth]);
-            if (!inner) {
-                inner = object_schema();
-                cJSON_AddItemToObject(at, columns[i].group[depth], inner);
-            }
-            at = cJSON_GetObjectItem(inner, "properties");
+            snprintf(name, sizeof name, "%s?", columns[i].group[depth]);
+            cJSON *inner = cJSON_GetObjectItemCaseSensitive(at, name);
+            if (!inner)
+                inner = cJSON_AddObjectToObject(at, name);
+            at = cJSON_GetObjectItem(inner, "object");
+            if (!at)
+                at = cJSON_AddObjectToObject(inner, "object");
         }
-        cJSON_AddItemToObject(at, columns[i].name, schema_of(&columns[i]));
+        snprintf(name, sizeof name, "%s?", columns[i].name);
+        column_text(&columns[i], text);
+        text_of(at, name, text);
     }
 }
 
-static cJSON *add_parameter(cJSON *operation, const char *name, const char *doc, const char *type)
+static void put_parameter(struct buf *out, const char *name, const char *doc, const char *schema)
 {
-    cJSON *parameters = cJSON_GetObjectItem(operation, "parameters");
-    cJSON *parameter = cJSON_CreateObject();
-    cJSON_AddItemToArray(parameters, parameter);
-    text_of(parameter, "name", name);
-    text_of(parameter, "in", "query");
-    text_of(parameter, "description", doc);
-    cJSON *schema = typed(type);
-    cJSON_AddItemToObject(parameter, "schema", schema);
-    return schema;
+    buf_printf(out, "%s{\"name\":\"%s\",\"in\":\"query\",\"description\":\"%s\",\"schema\":{%s}}",
+               out->data[out->len - 1] == '[' ? "" : ",", name, doc, schema);
 }
 
-static void add_words(cJSON *schema, const char *words)
+/* "a b" as "\"enum\":["a","b"]", and digits as numbers. */
+static void put_words(struct buf *out, const char *words)
 {
-    bool are_numbers = words[0] >= '0' && words[0] <= '9';
-    cJSON *list = cJSON_AddArrayToObject(schema, "enum");
-    cJSON_DeleteItemFromObject(schema, "type");
-    for (const char *at = words; *at; at += strspn(at, " ")) {
-        char word[32];
-        size_t n = strcspn(at, " ");
-        snprintf(word, sizeof word, "%.*s", (int)n, at);
-        cJSON_AddItemToArray(list, are_numbers ? cJSON_CreateNumber(word[0] - '0')
-                                               : cJSON_CreateString(word));
-        at += n;
-    }
+    const char *quote = words[0] >= '0' && words[0] <= '9' ? "" : "\"";
+    buf_puts(out, "\"enum\":[");
+    for (const char *at = words; *at; at += strcspn(at, " "), at += strspn(at, " "))
+        buf_printf(out, "%s%s%.*s%s", at == words ? "" : ",", quote, (int)strcspn(at, " "), at,
+                   quote);
+    buf_putc(out, ']');
 }
 
-static void add_lengths(cJSON *schema, int least, int most)
+static void put_own_parameter(struct buf *out, const struct rows_parameter *p)
 {
-    cJSON_AddNumberToObject(schema, "minLength", least);
-    cJSON_AddNumberToObject(schema, "maxLength", most);
-}
-
-static void add_own_parameter(cJSON *operation, const struct rows_parameter *p)
-{
-    char pattern[80];
-    cJSON *schema = add_parameter(operation, p->name, p->doc, "string");
-    if (p->words) {
-        add_words(schema, p->words);
-    } else if (p->more) {
-        snprintf(pattern, sizeof pattern, "^[a-z0-9][a-z0-9%s]*$", p->more);
-        text_of(schema, "pattern", pattern);
-        add_lengths(schema, 1, (int)p->max);
-    } else if (!strcmp(p->name, "commit")) {
-        text_of(schema, "pattern", "^[0-9a-f]{7,40}$");
-    } else if (!strcmp(p->name, "q")) {
-        text_of(schema, "pattern", "^[a-z0-9_./+ -]*$");
-        add_lengths(schema, 0, 160);
-    } else {
-        add_lengths(schema, strcmp(p->name, "branch") != 0, 400);
-    }
+    RELEASED_BY(buf_release) struct buf schema = buf_of(1000);
+    if (p->words)
+        put_words(&schema, p->words);
+    else if (p->more)
+        buf_printf(&schema,
+                   "\"type\":\"string\",\"pattern\":\"^[a-z0-9][a-z0-9%s]*$\",\"minLength\":1,"
+                   "\"maxLength\":%zu",
+                   p->more, p->max);
+    else
+        buf_printf(&schema, "\"type\":\"string\",%s", p->schema);
+    put_parameter(out, p->name, p->doc, schema.data);
     if (!strcmp(p->name, "branch"))
-        add_words(add_parameter(operation, "main", "1: only runs of the main branch", "integer"),
-                  "0 1");
+        put_parameter(out, "main", "1: only runs of the main branch", "\"enum\":[0,1]");
 }
 
-static void add_parameters(cJSON *operation, const struct rows_query *q)
+static void put_parameters(struct buf *out, const struct rows_query *q)
 {
-    cJSON *schema;
-    cJSON_AddArrayToObject(operation, "parameters");
-    for (size_t i = 0; i < q->n_parameters; i++)
-        add_own_parameter(operation, q->parameters[i]);
-    schema = add_parameter(operation, "columns", "members of a row, with commas between", "string");
-    text_of(schema, "pattern", "^[a-z0-9_]+(,[a-z0-9_]+)*$");
+    char schema[120];
     size_t i = 0;
+    for (size_t k = 0; k < q->n_parameters; k++)
+        put_own_parameter(out, q->parameters[k]);
     while (q->columns[i].is_hidden)
         i++;
-    text_of(schema, "default", q->columns[i].name);
-    if (q->most > 0) {
-        schema = add_parameter(operation, "limit", "rows of a page", "integer");
-        cJSON_AddNumberToObject(schema, "minimum", 1);
-        cJSON_AddNumberToObject(schema, "maximum", q->most);
-        cJSON_AddNumberToObject(schema, "default", q->usual);
-    }
+    snprintf(schema, sizeof schema,
+             "\"type\":\"string\",\"pattern\":\"^[a-z0-9_]+(,[a-z0-9_]+)*$\",\"default\":\"%s\"",
+             q->columns[i].name);
+    put_parameter(out, "columns", "members of a row, with commas between", schema);
+    snprintf(schema, sizeof schema,
+             "\"type\":\"integer\",\"minimum\":1,\"maximum\":%d,\"default\":%d", q->most, q->usual);
+    if (q->most > 0)
+        put_parameter(out, "limit", "rows of a page", schema);
     if (q->n_keys > 0)
-        add_lengths(add_parameter(operation, "after", "the `next` of an earlier page", "string"), 1,
-                    400);
-    add_words(add_parameter(operation, "format", "rows: the rows alone", "string"),
-              "json rows csv");
+        put_parameter(out, "after", "the `next` of an earlier page",
+                      "\"type\":\"string\",\"minLength\":1,\"maxLength\":400");
+    put_parameter(out, "format", "rows: the rows alone", "\"enum\":[\"json\",\"rows\",\"csv\"]");
 }
 
-static void add_rows(cJSON *operation, const struct rows_query *q)
+/* The operation of a list; the schema of its rows has the columns of its file. */
+static enum gate_status add_list(cJSON *paths, cJSON *schemas, const struct route *route,
+                                 struct gate_error *err)
 {
-    cJSON *responses = cJSON_AddObjectToObject(operation, "responses");
-    cJSON *good = cJSON_AddObjectToObject(responses, "200");
-    text_of(good, "description", "as asked");
-    cJSON *content = cJSON_AddObjectToObject(good, "content");
-    cJSON *json = cJSON_AddObjectToObject(content, "application/json");
-    cJSON *forms = cJSON_AddArrayToObject(cJSON_AddObjectToObject(json, "schema"), "oneOf");
-    cJSON *whole = object_schema(), *rows = typed("array");
-    cJSON *members = cJSON_GetObjectItem(whole, "properties");
-    cJSON_AddItemToArray(forms, whole);
-    cJSON_AddItemToObject(rows, "items", reference("schemas", q->name));
-    cJSON_AddItemToObject(members, q->name, cJSON_Duplicate(rows, true));
+    RELEASED_BY(buf_release) struct buf text = buf_of(1 << 16);
+    const struct rows_query *q = rows_query(route->query);
+    cJSON *operation = NULL, *row, *item = cJSON_GetObjectItemCaseSensitive(paths, route->path);
+    if (!q)
+        return GATE_OK;
+    buf_printf(&text, "{\"operationId\":\"list_%s\",\"tags\":[\"lists\"],\"parameters\":[",
+               q->name);
+    put_parameters(&text, q);
+    buf_printf(&text,
+               "],\"answer\":{\"application/json\":{\"schema\":{\"oneOf\":[{\"object\":{\"%s?\":"
+               "\"[%s]\"}},\"[%s]\"]}},\"text/csv\":{\"schema\":\"string\"}},"
+               "\"codes\":\"304 400 401 429 503\"}",
+               q->name, q->name, q->name);
+    TRY(json_parse(route->query, text.data, text.len, GATE_INTERNAL, &operation, err));
+    text_of(operation, "summary", route->what);
+    cJSON *json = cJSON_GetObjectItem(cJSON_GetObjectItem(operation, "answer"), "application/json");
+    cJSON *whole = cJSON_GetObjectItem(cJSON_GetObjectItem(json, "schema"), "oneOf")->child;
     add_columns(whole, q->members, q->n_members);
     if (q->n_keys > 0)
-        cJSON_AddItemToObject(members, "next", reference("schemas", "next"));
-    cJSON_AddItemToArray(forms, rows);
-    cJSON *csv = cJSON_AddObjectToObject(content, "text/csv");
-    cJSON_AddItemToObject(csv, "schema", typed("string"));
-}
-
-static void add_list(cJSON *document, const struct route *route)
-{
-    const struct rows_query *q = rows_query(route->query);
-    cJSON *paths = cJSON_GetObjectItem(document, "paths"), *row = object_schema();
-    cJSON *schemas = cJSON_GetObjectItem(cJSON_GetObjectItem(document, "components"), "schemas");
-    char id[40];
-    if (!q) {
-        cJSON_Delete(row);
-        return;
-    }
-    cJSON *item = cJSON_GetObjectItemCaseSensitive(paths, route->path);
-    if (!item)
-        item = cJSON_AddObjectToObject(paths, route->path);
-    cJSON *operation = cJSON_AddObjectToObject(item, "get");
-    snprintf(id, sizeof id, "list_%s", q->name);
-    text_of(operation, "operationId", id);
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(operation, "tags"), cJSON_CreateString("lists"));
-    text_of(operation, "summary", route->what);
-    add_parameters(operation, q);
-    add_rows(operation, q);
-    add_codes(operation, "get", "304 400 401 429 503");
-    add_security(operation, route->scope);
-    add_columns(row, q->columns, q->n_columns);
-    cJSON_AddItemToObject(schemas, q->name, row);
+        text_of(cJSON_GetObjectItem(whole, "object"), "next?", "next");
+    cJSON_AddItemToObject(item ? item : cJSON_AddObjectToObject(paths, route->path), "get",
+                          operation);
+    row = cJSON_AddObjectToObject(schemas, q->name);
+    cJSON_AddObjectToObject(row, "object");
+    text_of(row, "columns", route->query);
+    return GATE_OK;
 }
 
 /* A schema whose `columns` name a file has the members of its rows too. */
@@ -385,37 +346,32 @@ static void add_columns_of_schemas(cJSON *schemas)
 }
 
 /* The columns of a trend, and their names. */
-static void add_trend(cJSON *document)
+static void add_trend(cJSON *components, cJSON *schemas)
 {
     const struct rows_query *q = rows_query("trend_row.sql");
-    cJSON *components = cJSON_GetObjectItem(document, "components");
-    cJSON *schemas = cJSON_GetObjectItem(components, "schemas");
-    cJSON *arrays = cJSON_GetObjectItem(cJSON_GetObjectItem(schemas, "TrendColumns"), "properties");
+    cJSON *arrays = cJSON_GetObjectItem(cJSON_GetObjectItem(schemas, "TrendColumns"), "object");
     cJSON *names = cJSON_GetObjectItem(
         cJSON_GetObjectItem(cJSON_GetObjectItem(components, "parameters"), "columns"), "schema");
     names = cJSON_GetObjectItem(cJSON_GetObjectItem(names, "items"), "enum");
-    add_columns_of_schemas(schemas);
     for (size_t i = 0; q && i < q->n_columns; i++) {
-        cJSON *array = typed("array");
-        cJSON_AddItemToObject(array, "items", schema_of(&q->columns[i]));
-        cJSON_AddItemToObject(arrays, q->columns[i].name, array);
+        char name[40], text[280];
+        snprintf(name, sizeof name, "%s?", q->columns[i].name);
+        column_text(&q->columns[i], text);
+        cJSON *array = cJSON_AddObjectToObject(arrays, name);
+        text_of(array, "type", "array");
+        text_of(array, "items", text);
         cJSON_AddItemToArray(names, cJSON_CreateString(q->columns[i].name));
     }
 }
 
-/* ---- the others ---- */
+/* ---- in full ---- */
 
 /* What of an operation the table of routes says, and those above. */
 static void complete(cJSON *operation, const char *path)
 {
     const char *method = operation->string, *rest;
     char upper[8] = "";
-    cJSON *name, *names = cJSON_DetachItemFromObject(operation, "parameters");
-    cJSON *parameters = names ? cJSON_AddArrayToObject(operation, "parameters") : NULL;
-    cJSON_ArrayForEach (name, names)
-        cJSON_AddItemToArray(parameters, reference("parameters", name->valuestring));
-    cJSON_Delete(names);
-    cJSON *answer = cJSON_DetachItemFromObject(operation, "answer"), *tags = cJSON_CreateArray();
+    cJSON *answer = cJSON_DetachItemFromObject(operation, "answer");
     cJSON *codes = cJSON_DetachItemFromObject(operation, "codes");
     if (!cJSON_HasObjectItem(operation, "responses"))
         cJSON_AddObjectToObject(operation, "responses");
@@ -426,8 +382,6 @@ static void complete(cJSON *operation, const char *path)
     }
     add_codes(operation, method, cJSON_GetStringValue(codes));
     cJSON_Delete(codes);
-    cJSON_AddItemToArray(tags, cJSON_DetachItemFromObject(operation, "tags"));
-    cJSON_AddItemToObject(operation, "tags", tags);
     for (size_t i = 0; method[i] && i < sizeof upper - 1; i++)
         upper[i] = (char)(method[i] - 'a' + 'A');
     const struct route *route = route_find(upper, path, &rest);
@@ -436,30 +390,25 @@ static void complete(cJSON *operation, const char *path)
 
 enum gate_status get_openapi(struct call *c)
 {
-    cJSON *parts = NULL, *path, *operation, *next;
-    enum gate_status status = json_parse("openapi_parts.json", (const char *)embedded_api[0].data,
-                                         embedded_api[0].size, GATE_INTERNAL, &parts, &c->err);
-    if (status)
-        return status;
+    cJSON *parts = NULL, *path, *operation;
+    TRY(json_parse("openapi_parts.json", (const char *)embedded_api[0].data, embedded_api[0].size,
+                   GATE_INTERNAL, &parts, &c->err));
+    cJSON *components = cJSON_GetObjectItem(parts, "components");
+    cJSON *schemas = cJSON_GetObjectItem(components, "schemas");
+    enum gate_status status = GATE_OK;
+    for (size_t i = 0; route_at(i) && !status; i++) {
+        if (route_at(i)->query)
+            status = add_list(cJSON_GetObjectItem(parts, "paths"), schemas, route_at(i), &c->err);
+    }
+    add_columns_of_schemas(schemas);
+    add_trend(components, schemas);
     cJSON *document = spell(parts, PLAIN);
     cJSON_Delete(parts);
     cJSON_ArrayForEach (path, cJSON_GetObjectItem(document, "paths")) {
         cJSON_ArrayForEach (operation, path)
             complete(operation, path->string);
     }
-    cJSON *named = cJSON_GetObjectItem(cJSON_GetObjectItem(document, "components"), "parameters");
-    for (cJSON *parameter = named ? named->child : NULL; parameter; parameter = next) {
-        next = parameter->next;
-        if (cJSON_IsString(parameter))
-            cJSON_ReplaceItemInObjectCaseSensitive(named, parameter->string,
-                                                   short_parameter(parameter->valuestring));
-    }
-    for (size_t i = 0; route_at(i); i++) {
-        if (route_at(i)->query)
-            add_list(document, route_at(i));
-    }
-    add_trend(document);
     json_write(document, false, c->emit.out);
     cJSON_Delete(document);
-    return GATE_OK;
+    return status;
 }

@@ -65,8 +65,9 @@ struct rows_parameter {
     const char *more;  /* of a name: what it may have besides a to z and 0 to 9 */
     size_t max;        /* the same: its length */
     const char *words; /* or else one of these, with spaces between */
-    bool (*read)(struct call *c, const char **out); /* or else this reads it */
-    const char *otherwise;                          /* its default, or NULL */
+    bool (*read)(struct call *c, const char **out); /* or else this reads it ... */
+    const char *schema;    /* ... and this describes it to OpenAPI, with its type: a string */
+    const char *otherwise; /* its default, or NULL */
     const char *doc;
 };
 extern const struct rows_parameter rows_parameters[]; /* the last has no name */
