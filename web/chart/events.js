@@ -2,10 +2,10 @@
 // events.js: events of a case: steps, wrong results, accepted changes, new baselines, new
 // epochs.
 
-import { address, h, s } from "../frame/dom.js";
+import { h, s } from "../frame/dom.js";
 import { change, epochText, plural, time } from "../frame/format.js";
 import {
-    causeSubject, commitName, commitRange, isOneCommit, runLink, subjectText,
+    alertLink, causeSubject, commitName, commitRange, isOneCommit, runLink, subjectText,
 } from "../frame/parts.js";
 import { here, note, parameter } from "../frame/places.js";
 import { SHAPES } from "../frame/verdict.js";
@@ -68,8 +68,7 @@ export function eventList(events, point = null) {
         return h("li", {}, show, h("p", { class: "note" }, time(event.time_ms),
             event.commit && commitsOf(event),
             event.kind === "wrong" && [", run ", runLink(event.run)],
-            event.alert > 0 && [", ", h("a", { href: address(`alerts/${event.alert}`) },
-                `alert ${event.alert}`)]));
+            event.alert > 0 && [", ", alertLink(event.alert)]));
     }
 
     function draw(count) {

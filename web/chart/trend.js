@@ -14,7 +14,6 @@
 
 import { knows } from "./data.js";
 import { eventList } from "./events.js";
-import { listenKeys } from "./keys.js";
 import { RESOURCES, YARDSTICKS } from "./specs.js";
 import { choice, zoomButtons } from "./tools.js";
 import { draw, drawn, render, showNumbers, shown, specify } from "./trend_draw.js";
@@ -108,6 +107,34 @@ function toggled(t, key, is) {
     if (state.point?.provider === key && !is) state.point = null;
     queueMicrotask(() => render(t)); // when uPlot is done with it
     t.chosen();
+}
+
+// ---- what uPlot does not know of the keyboard ----
+//
+//   arrows, Page Up and Down, Home, End: the point and the series; Enter: open it; Escape: drop it;
+//   + and -: zoom; Shift and an arrow: pan; 0: all
+
+/** Keys that move the point; the step in points, or an end. */
+const MOVES = {
+    ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -Infinity, End: Infinity,
+};
+
+/** `act`: { step(n), lane(n), open(), drop(), zoom(factor), pan(share), all() }. */
+function listenKeys(surface, act) {
+    const others = {
+        ArrowDown: () => act.lane(1), ArrowUp: () => act.lane(-1), Enter: act.open, " ": act.open,
+        Escape: act.drop, "+": () => act.zoom(0.5), "=": () => act.zoom(0.5),
+        "-": () => act.zoom(2), 0: act.all,
+    };
+    surface.addEventListener("keydown", (event) => {
+        const { key, shiftKey, target } = event;
+        if (event.ctrlKey || event.metaKey || event.altKey || target !== surface) return;
+        if (shiftKey && Math.abs(MOVES[key]) === 1) act.pan(MOVES[key] / 4);
+        else if (Object.hasOwn(MOVES, key)) act.step(MOVES[key]);
+        else if (Object.hasOwn(others, key)) others[key]();
+        else return;
+        event.preventDefault();
+    });
 }
 
 function listen(t) {

@@ -8,22 +8,9 @@ import { centre, newest, watch } from "./news.js";
 import { askSite } from "./parts.js";
 import { scrolled } from "./places.js";
 
-// Views are loaded when they are wanted. A module names what it needs itself.
-const VIEWS = {
-    "": async () => (await import("../views/overview.js")).overviewView,
-    alerts: async () => (await import("../views/alerts.js")).alertsView,
-    compare: async () => (await import("../views/compare.js")).compareView,
-    roofline: async () => (await import("../views/roofline.js")).rooflineView,
-    case: async () => (await import("../views/case.js")).caseView,
-    machines: async () => (await import("../views/machine.js")).machineView,
-    help: async () => (await import("../views/help.js")).helpView,
-    explore: async () => (await import("../views/explore.js")).exploreView,
-    leaderboard: async () => (await import("../views/leaderboard.js")).leaderboardView,
-    change: async () => (await import("../views/change.js")).changeView,
-    vendor: async () => (await import("../views/vendor.js")).vendorView,
-    run: async () => (await import("../views/run.js")).runView,
-    runs: async () => (await import("../views/runs.js")).runsView,
-};
+// A view is the module of its name, which is loaded when it is wanted.
+const VIEWS = ["", "alerts", "case", "change", "compare", "explore", "help", "leaderboard",
+    "machines", "roofline", "run", "runs", "vendor"];
 
 // A page that is not in the navigation belongs to the list that leads to it.
 const PARENT = { case: "", change: "", help: "", run: "runs", vendor: "leaderboard" };
@@ -41,9 +28,9 @@ function parse(hash) {
 
 /** The view of that name. A file that is not there means that another build serves by now. */
 async function viewOf(name) {
-    if (!Object.hasOwn(VIEWS, name)) throw new ApiError(404, "The page has no view of this name.");
+    if (!VIEWS.includes(name)) throw new ApiError(404, "The page has no view of this name.");
     try {
-        return await VIEWS[name]();
+        return (await import(`../views/${name || "overview"}.js`)).view;
     } catch (error) {
         console.warn(error);
         throw new ApiError(0, "A part of the page could not be loaded. The server may be down, " +

@@ -21,6 +21,9 @@ export function runLink(uuid, text = uuid.slice(0, 8)) {
     return h("a", { class: "mono", href: address(`run/${uuid}`), title: `Run ${uuid}` }, text);
 }
 
+export const alertLink = (id, text = `alert ${id}`) =>
+    h("a", { href: address(`alerts/${id}`) }, text);
+
 let told; // of the repository: { main_branch, commit_url }, the latter with %s for the commit
 
 /** What the server was told of the repository, or what holds without an answer. */

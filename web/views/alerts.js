@@ -166,6 +166,6 @@ async function alertView(id, signal) {
     };
 }
 
-export async function alertsView({ rest, query, signal }) {
+export async function view({ rest, query, signal }) {
     return rest ? alertView(rest, signal) : listView(query, signal);
 }

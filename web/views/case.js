@@ -13,7 +13,7 @@ import {
 import { allPoints } from "../frame/lists.js";
 import { controlsOf, machineLines } from "../frame/machine.js";
 import {
-    badgeAndFeed, caseName, commitName, crumbs, figure, overVendor, peerSpan, runLink,
+    alertLink, badgeAndFeed, caseName, commitName, crumbs, figure, overVendor, peerSpan, runLink,
 } from "../frame/parts.js";
 import { choose, here, lineText, note } from "../frame/places.js";
 import { branchChoice, scopeOf } from "../frame/scope.js";
@@ -126,7 +126,7 @@ function tableOfSeries(series) {
             [...names.map((name) => s[name]), ...Object.values(s.columns).map((v) => v[i])]))];
 }
 
-export async function caseView({ query, signal }) {
+export async function view({ query, signal }) {
     const id = query.get("id") ?? "";
     const device = query.get("device") ?? "";
     const state = {
@@ -180,8 +180,7 @@ export async function caseView({ query, signal }) {
                 h("span", { class: "note" }, "newest result: ", time(found.time_ms), ", run ",
                     runLink(found.run), found.branch && ` on ${found.branch}`,
                     `, of ${plural(found.runs, "run")}`,
-                    found.alert && [", ", h("a", { href: address(`alerts/${found.alert}`) },
-                        `open alert ${found.alert}`)]),
+                    found.alert && [", ", alertLink(found.alert, `open alert ${found.alert}`)]),
                 state.branch && h("span", { class: "note" }, "The trend and its events are of ",
                     "the branch ", h("b", {}, state.branch), state.branch !== found.branch &&
                         "; the verdict and the numbers above are of another branch", ".")),

@@ -7,8 +7,8 @@ import {
 } from "../frame/format.js";
 import { changeGlyph, spark } from "../frame/glyphs.js";
 import {
-    alertText, caseLink, causeAuthor, causeSubject, cellOf, commitRange, isOneCommit, opener,
-    peerSpan, runLink, tableBox, vendorRatio,
+    alertLink, alertText, caseLink, causeAuthor, causeSubject, cellOf, commitRange, isOneCommit,
+    opener, peerSpan, runLink, tableBox, vendorRatio,
 } from "../frame/parts.js";
 import { ALL } from "../frame/scope.js";
 import { badge, word } from "../frame/verdict.js";
@@ -66,7 +66,7 @@ function sinceLink(c, { alerts }) {
 function sentence(c, newest, alerts) {
     const alert = alerts.get(c.alert);
     return h("p", {}, c.reason, ".",
-        alert && [" ", h("a", { href: address(`alerts/${alert.id}`) }, `Alert ${alert.id}`), ": ",
+        alert && [" ", alertLink(alert.id, `Alert ${alert.id}`), ": ",
             alertText(alert), ", ", commitRange(alert),
             causeSubject(alert) && [", ", causeSubject(alert)],
             causeAuthor(alert) && ` (${causeAuthor(alert)})`, "."],

@@ -2,9 +2,11 @@
 // causes.js: the open alerts by their cause, above the wall: those of one commit and one kind are
 // one line, and what is new comes first.
 
-import { address, h } from "../frame/dom.js";
+import { h } from "../frame/dom.js";
 import { ago, percent, plural, shortCommit } from "../frame/format.js";
-import { alertText, caseLink, causeAuthor, causeSubject, commitRange } from "../frame/parts.js";
+import {
+    alertLink, alertText, caseLink, causeAuthor, causeSubject, commitRange,
+} from "../frame/parts.js";
 import { icon } from "../frame/verdict.js";
 
 const DAY = 86400e3;
@@ -74,7 +76,7 @@ function line({ kind, alerts, isNew, time_ms }) {
         h("ul", {}, h("li", { class: "quiet" }, !first.machine && "Commits ", commitRange(first)),
             sorted.reverse().map((a) => h("li", {}, caseLink(a.case, a.device), " ",
                 h("span", { class: "quiet" }, a.device, ", ", alertText(a), ", ",
-                    h("a", { href: address(`alerts/${a.id}`) }, `alert ${a.id}`))))));
+                    alertLink(a.id))))));
 }
 
 /** `alerts`: the open ones; `n`: how many causes they have, what is faster left out; `newest_ms`:

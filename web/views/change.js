@@ -6,7 +6,7 @@ import { address, h } from "../frame/dom.js";
 import { ago, change as changeText, plural, time } from "../frame/format.js";
 import { controlsOf, machineLines } from "../frame/machine.js";
 import {
-    caseLink, commitName, crumbs, forge, site, subjectText, tableOf, wayOut,
+    alertLink, caseLink, commitName, crumbs, forge, site, subjectText, tableOf, wayOut,
 } from "../frame/parts.js";
 import { scopeOf } from "../frame/scope.js";
 import { badge, icon, rank } from "../frame/verdict.js";
@@ -43,16 +43,14 @@ function blameOf({ causes }) {
     return all;
 }
 
-const alertLink = ({ id }) => h("a", { href: address(`alerts/${id}`) }, `alert ${id}`);
-
 function cell(found, document, id) {
     const item = found?.item ?? document.cases.find((c) => c.id === id);
     if (!item) return h("span", { class: "none" }, "not measured");
     return [badge(item.verdict, "short"), " ",
         found && item.ratio && h("span", { class: "quiet" }, changeText(item.ratio.value)),
         found && h("span", { class: "note" }, found.isOwn ? h("b", {}, "this change's")
-            : `${site().main_branch}'s`, found.alert && [", ", alertLink(found.alert)],
-        found.also && [`, beside ${site().main_branch}'s `, alertLink(found.also)])];
+            : `${site().main_branch}'s`, found.alert && [", ", alertLink(found.alert.id)],
+        found.also && [`, beside ${site().main_branch}'s `, alertLink(found.also.id)])];
 }
 
 /** "This change makes 2 cases slower or wrong. 1 red case is main's. It was not measured on
@@ -101,7 +99,7 @@ function pushesTable(runs, devices) {
     ], pushes);
 }
 
-export async function changeView({ rest, signal }) {
+export async function view({ rest, signal }) {
     const change = decodeURIComponent(rest);
     const [{ pushes: runs }, { devices }] = await Promise.all([
         get("pushes", { change, limit: RUNS }, signal), get("devices", scopeOf(""), signal)]);

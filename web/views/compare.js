@@ -269,7 +269,7 @@ function results(part, state, save) {
     ];
 }
 
-export async function compareView({ query, signal }) {
+export async function view({ query, signal }) {
     const devices = await knownDevices(signal);
     const what = Object.hasOwn(PARTS, query.get("what") ?? "") ? query.get("what") : "runs";
     const state = Object.fromEntries(["device", "a", "b", "q", "only", "sort"]

@@ -175,7 +175,7 @@ function chartOf(loaded, state, signal) {
     };
 }
 
-export async function exploreView({ query, signal }) {
+export async function view({ query, signal }) {
     const state = { days: DAYS.some(([d]) => d === query.get("days")) ? query.get("days") : "",
         y: Object.hasOwn(YARDSTICKS, query.get("y") ?? "") ? query.get("y") ?? "" : "" };
     const lines = query.getAll("line").slice(0, MOST).map(parse);

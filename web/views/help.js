@@ -16,7 +16,7 @@ const ABBREVIATION = /^(mde|ecdf)$/;
 const table = (rows) => h("table", { class: "glossary" }, h("tbody", {},
     rows.map(([name, text]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, text)))));
 
-export function helpView() {
+export function view() {
     const words = Object.entries(TERMS).map(([word, text]) =>
         [ABBREVIATION.test(word) ? word.toUpperCase() : word.replaceAll("_", " "), text]);
     return {

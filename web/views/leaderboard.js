@@ -147,7 +147,7 @@ function sorted(rows, order, [ours]) {
     return [...rows].sort((a, b) => by(a, b) || (a.id < b.id ? -1 : 1));
 }
 
-export async function leaderboardView({ query, signal }) {
+export async function view({ query, signal }) {
     const branch = query.get("branch") ?? "";
     const [devices, { devices: within }] = await Promise.all([
         knownDevices(signal), get("devices", scopeOf(branch), signal)]);

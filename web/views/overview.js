@@ -131,7 +131,7 @@ const fetchAll = (state, branch, signal) => Promise.all([
         get("alerts", { state: open, device: state.device, limit: MOST }, signal)),
 ]);
 
-export async function overviewView({ query, signal }) {
+export async function view({ query, signal }) {
     const state = stateOf(query);
     let answers = await fetchAll(state, state.branch, signal);
     const scope = await effective(state.branch, answers[0].devices, signal);

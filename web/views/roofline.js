@@ -48,7 +48,7 @@ const table = (points, roofs, reached, device) => longTable("Kernels", [
     ["ceiling", "Of the ceiling", (c) => share(c.ceiling), "number"],
 ], [...points].sort((a, b) => a.ceiling - b.ceiling));
 
-export async function rooflineView({ query, signal }) {
+export async function view({ query, signal }) {
     const devices = await knownDevices(signal);
     const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;

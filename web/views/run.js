@@ -181,7 +181,7 @@ function ofCalibration({ verdict, cases, calibration }) {
             "cannot detect a change as large as the threshold on this machine.");
 }
 
-export async function runView({ rest, query, signal }) {
+export async function view({ rest, query, signal }) {
     const path = `runs/${encodeURIComponent(rest)}`;
     const run = await loadRun(rest, signal);
     const { git } = run;

@@ -15,81 +15,59 @@ import { blameSection, instructionsSection, kernelsSection } from "./run_launch.
 import { samplesSection } from "./samples.js";
 import { badge } from "../frame/verdict.js";
 
-/** armRow() makes their cells. */
-const ARM_COLUMNS = [
-    ["side", "Side"], ["kernel", "Kernel"], ["verified", "Verified"],
-    ["error", "Error, limit", null, "number"], ["p50", "p50", null, "number"],
-    ["p90", "p90", null, "number"], ["change", "Ours against it", null, "number"],
-    ["tflops", "TFLOP/s", null, "number"], ["gbps", "GB/s", null, "number"],
-    ["ceiling", "Ceiling", null, "number"], ["clock", "MHz", null, "number"],
-    ["resources", "Resources"],
-];
-
-function verifyCells(verify) {
-    if (!verify) return h("td", { class: "quiet", colspan: "2" }, "not verified");
-    const closeness = `max. difference ${number(verify.max_abs, 3)}; within 1e-2: ` +
-        `${share(verify.allclose_1e2)}, within 1e-3: ${share(verify.allclose_1e3)}`;
-    return [
-        h("td", {}, badge(verify.ok ? "pass" : "wrong", "short"),
-            h("span", { class: "aside" }, plural(verify.seeds, "seed"),
-                verify.nonfinite > 0 && `, ${verify.nonfinite} not finite`)),
-        h("td", { class: "number", title: closeness },
-            verify.rel_fro === null ? "not a number" : number(verify.rel_fro, 3),
-            h("span", { class: "aside" }, `of ${number(verify.limit, 2)}`, overVendor(verify))),
-    ];
-}
-
 /** "168 registers, 48 KiB shared, no spills"; nothing where the kernel did not tell. */
-function resources({ registers, shared_bytes: shared, spill_bytes: spilled }) {
-    const parts = [
-        registers !== undefined && plural(registers, "register"),
-        shared !== undefined && `${number(shared / 1024, 3)} KiB shared`,
-        spilled !== undefined && (spilled > 0 ? `${plural(spilled, "byte")} spilled` : "no spills"),
-    ].filter(Boolean);
-    return h("span", { class: parts.length > 0 ? "" : "none" }, parts.join(", ") || "–");
-}
+const resources = ({ registers, shared_bytes: shared, spill_bytes: spilled }) => [
+    registers !== undefined && plural(registers, "register"),
+    shared !== undefined && `${number(shared / 1024, 3)} KiB shared`,
+    spilled !== undefined && (spilled > 0 ? `${plural(spilled, "byte")} spilled` : "no spills"),
+].filter(Boolean).join(", ") || h("span", { class: "none" }, "–");
 
-function timingCells(timing, isVendor) {
-    if (!timing) return h("td", { class: "quiet number", colspan: "8" }, "not timed");
-    const against = timing.ratio_to_candidate;
-    return [
-        h("td", { class: "number", title: `${timing.samples} samples of ` +
-            `${timing.launches_per_sample} launches, ${timing.cold ? "cold" : "warm"}` +
-            (timing.p50_lo_ns === null ? "" // another tool, which does not say
-                : `; interval ${duration(timing.p50_lo_ns)} to ${duration(timing.p50_hi_ns)}`) },
-        durationCell(timing.p50_ns),
-        timing.p50_lo_ns !== null && h("span", { class: "aside" },
-            interval(timing.p50_lo_ns / timing.p50_ns, timing.p50_hi_ns / timing.p50_ns),
-            "\u202f%")),
-        h("td", { class: "number" }, durationCell(timing.p90_ns)),
-        h("td", { class: "number" }, against && (isVendor ? versus(against.value, "", against)
-            : change(against.value)),
-            against && h("span", { class: "aside" }, interval(against.lo, against.hi))),
-        h("td", { class: "number" }, number(timing.tflops || null)),
-        h("td", { class: "number" }, number(timing.gbps || null)),
-        h("td", { class: "number" }, share(timing.ceiling), timing.measured_ceiling !== undefined &&
-            h("span", { class: "aside" }, share(timing.measured_ceiling), " here")),
-        h("td", { class: "number" }, number(timing.sm_clock_mhz || null)),
-        h("td", { class: "words" }, resources(timing)),
-    ];
-}
+const closeness = (v) => `max. difference ${number(v.max_abs, 3)}; within 1e-2: ` +
+    `${share(v.allclose_1e2)}, within 1e-3: ${share(v.allclose_1e3)}`;
 
-function armRow(arm) {
-    return [
-        h("tr", { class: arm.role === "baseline" ? "reference" : arm.role },
-            h("th", { scope: "row" }, arm.role === "baseline" ? "baseline" : arm.provider),
-            h("td", { class: "mono" }, arm.kernel), verifyCells(arm.verify),
-            timingCells(arm.timing, arm.role === "provider")),
-        arm.verify?.message && h("tr", {},
-            h("td", { class: "message", colspan: ARM_COLUMNS.length }, arm.verify.message)),
-    ];
-}
+const sampled = (t) => `${t.samples} samples of ${t.launches_per_sample} launches, ` +
+    `${t.cold ? "cold" : "warm"}${t.p50_lo_ns === null ? "" // another tool, which does not say
+        : `; interval ${duration(t.p50_lo_ns)} to ${duration(t.p50_hi_ns)}`}`;
+
+const aside = (...words) => h("span", { class: "aside" }, words);
+const lack = (text) => h("span", { class: "quiet" }, text);
+/** A column of what was timed. */
+const timed = (show) => (arm) => arm.timing && show(arm.timing, arm);
+
+const ARM_COLUMNS = [
+    ["side", "Side", (arm) => (arm.role === "baseline" ? "baseline" : arm.provider), "row"],
+    ["kernel", "Kernel", (arm) => arm.kernel, "mono"],
+    ["verified", "Verified", ({ verify: v }) => (!v ? lack("not verified") : [
+        badge(v.ok ? "pass" : "wrong", "short"),
+        aside(plural(v.seeds, "seed"), v.nonfinite > 0 && `, ${v.nonfinite} not finite`)])],
+    ["error", "Error, limit", ({ verify: v }) => v && h("td", { class: "number",
+        title: closeness(v) }, v.rel_fro === null ? "not a number" : number(v.rel_fro, 3),
+    aside(`of ${number(v.limit, 2)}`, overVendor(v))), "number"],
+    ["p50", "p50", ({ timing: t }) => (!t ? lack("not timed") : h("td", { class: "number",
+        title: sampled(t) }, durationCell(t.p50_ns), t.p50_lo_ns !== null &&
+        aside(interval(t.p50_lo_ns / t.p50_ns, t.p50_hi_ns / t.p50_ns), "\u202f%"))), "number"],
+    ["p90", "p90", timed((t) => durationCell(t.p90_ns)), "number"],
+    ["change", "Ours against it", timed(({ ratio_to_candidate: ratio }, { role }) => ratio && [
+        role === "provider" ? versus(ratio.value, "", ratio) : change(ratio.value),
+        aside(interval(ratio.lo, ratio.hi))]), "number"],
+    ["tflops", "TFLOP/s", timed((t) => number(t.tflops || null)), "number"],
+    ["gbps", "GB/s", timed((t) => number(t.gbps || null)), "number"],
+    ["ceiling", "Ceiling", timed((t) => [share(t.ceiling), t.measured_ceiling !== undefined &&
+        aside(share(t.measured_ceiling), " here")]), "number"],
+    ["clock", "MHz", timed((t) => number(t.sm_clock_mhz || null)), "number"],
+    ["resources", "Resources", timed((t) => h("td", { class: "words" }, resources(t)))],
+];
 
 function armsTable(item) {
     if (item.arms.length === 0)
         return h("p", { class: "quiet" }, "The worker ended before there was a result.");
-    return tableBox(`Arms of ${item.id}`, columnsOf(ARM_COLUMNS).head,
-        h("tbody", {}, item.arms.map(armRow)));
+    const { head, row } = columnsOf(ARM_COLUMNS);
+    return tableBox(`Arms of ${item.id}`, head, h("tbody", {}, item.arms.map((arm) => {
+        const one = row(arm);
+        one.className = arm.role === "baseline" ? "reference" : arm.role;
+        return [one, arm.verify?.message && h("tr", {},
+            h("td", { class: "message", colspan: ARM_COLUMNS.length }, arm.verify.message))];
+    })));
 }
 
 /** How the case was compared with the baseline, and what it can tell. */

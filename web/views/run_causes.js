@@ -8,7 +8,7 @@ import { address, h } from "../frame/dom.js";
 import { change, plural, time } from "../frame/format.js";
 import { machineLink } from "../frame/machine.js";
 import {
-    causeAuthor, command, commitRange, isOneCommit, site, stateBadge,
+    alertLink, causeAuthor, command, commitRange, isOneCommit, site, stateBadge,
 } from "../frame/parts.js";
 import { accept, reproduce } from "../frame/reproduce.js";
 
@@ -192,7 +192,7 @@ export function causeSections(causes, run, table) {
                 isOneCommit(alert) ? "" : "The last: "}“${alert.subject}”, `,
                 causeAuthor(alert) && `${causeAuthor(alert)}, `, time(alert.time_ms), ": ",
                 extent(cases), ". ",
-                h("a", { href: address(`alerts/${alert.id}`) }, `Alert ${alert.id}`), " ",
+                alertLink(alert.id, `Alert ${alert.id}`), " ",
                 stateBadge(alert.state), alert.assignee && ` ${alert.assignee} works on it.`),
             table(cases, `before-${i}`), whatNextOnMain(run, alert, cases))),
     ];

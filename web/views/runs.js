@@ -78,7 +78,7 @@ function tools(filter, devices, names) {
         input("commit", "Commit", { pattern: " *[0-9a-f]{7,40} *", title: "7 digits or more" }));
 }
 
-export async function runsView({ query, signal }) {
+export async function view({ query, signal }) {
     const filter = Object.fromEntries(["device", "verdict", "branch", "machine", "commit"]
         .map((name) => [name, query.get(name) ?? ""]));
     const after = query.get("after");

@@ -74,7 +74,7 @@ function body(all, days) {
     ];
 }
 
-export async function vendorView({ query, signal }) {
+export async function view({ query, signal }) {
     const devices = await knownDevices(signal);
     const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;

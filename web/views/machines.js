@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// machine.js: whether a machine is fit to gate, and what that rests on: its control kernel, and how
-// often the gate would be wrong there.
+// machines.js: whether a machine is fit to gate, and what that rests on: its control kernel, and
+// how often the gate would be wrong there.
 
 import { get } from "../frame/api.js";
 import { address, h } from "../frame/dom.js";
@@ -204,7 +204,7 @@ function none(model) {
             "delay to the candidate, and stores how often the gate decided wrongly", CALIBRATE));
 }
 
-export async function machineView({ query, signal }) {
+export async function view({ query, signal }) {
     const devices = await knownDevices(signal);
     const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;
