@@ -15,33 +15,6 @@ import {
 describe("shell", { skip }, () => {
     const it = dashboard();
 
-    it.test("all views on a telephone, without sideways scrolling",
-        { ...PHONE, hasTouch: true }, async (page) => {
-            for (const [name, hash] of views(it)) {
-                await page.goto("about:blank"); // the number of alerts comes after the view
-                await it.open(page, hash);
-                await page.waitForSelector(SHOWN, { state: "attached" });
-                await assertFits(page);
-                await page.waitForSelector("#alerts:not(:empty)"); // widens its link
-                await until(page, () => {
-                    const [link, row, last] = ["#views [aria-current]", "#views",
-                        "#views a:last-child"].map((e) =>
-                        document.querySelector(e).getBoundingClientRect());
-                    return link.width === 0 || link.left >= row.left && // no room for Explore
-                        link.right <= (link.left === last.left ? row.right : last.left + 1);
-                });
-                const alerts = await page.locator("#alerts").boundingBox();
-                assert.ok(alerts.x + alerts.width <= 390, `${name}: ${alerts.x}`);
-                // What got slower is in sight; only what says more scrolls in its box.
-                for (const change of await page.locator("td.changed").all()) {
-                    const { x, width } = await change.boundingBox();
-                    assert.ok(x > 0 && x + width <= 390, `${name}: ${x} + ${width}`);
-                }
-                await widen(page);
-                await assertFits(page);
-            }
-        });
-
     it.test("on a telephone names stay beside what scrolls, and the first case is near",
         { ...PHONE, hasTouch: true }, async (page) => {
             for (const hash of [`#/leaderboard?device=${GPU}`, `#/machines?device=${GPU}`]) {
