@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/base/environment.h"
+#include "gate/base/paths.h"
 
 #include <assert.h>
 #include <stdlib.h>

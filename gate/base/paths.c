@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gate/base/environment.h"
-
 /* "<prefix>/<below>/<name><suffix>", prefix being the folder above the program's. */
 static enum gate_status installed(const char *below, const char *name, const char *suffix,
                                   char path[PATHS_MAX], struct gate_error *err)

@@ -8,6 +8,7 @@
 #define GATE_BASE_PATHS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "gate/base/error.h"
 
@@ -52,5 +53,19 @@ enum gate_status paths_set(const struct paths_kind *kind, char path[PATHS_MAX],
  */
 enum gate_status toolkit_find(const char *name, const char *elsewhere, char path[PATHS_MAX],
                               struct gate_error *err);
+
+/* ---- environment.c: one table of the environment variables that the gate reads, except those that
+ * CI systems set in a job (gate/ci/ci.c) ---- */
+
+struct environment_variable {
+    const char *name, *what;
+    bool is_secret; /* its value is never printed */
+};
+
+/* Ends with a NULL name. */
+extern const struct environment_variable environment_variables[];
+
+/* The value of a variable of the table; NULL when it is not set, or empty. */
+const char *environment_get(const char *name);
 
 #endif

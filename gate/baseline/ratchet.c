@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/baseline/ratchet.h"
+#include "gate/baseline/baseline.h"
 
 #include <math.h>
 #include <stdio.h>

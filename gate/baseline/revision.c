@@ -29,7 +29,7 @@
 
 #include "gate/base/alloc.h"
 #include "gate/base/clock.h"
-#include "gate/base/environment.h"
+#include "gate/base/paths.h"
 #include "gate/base/process.h"
 #include "gate/base/term.h"
 #include "gate/base/utf8.h"

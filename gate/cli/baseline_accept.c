@@ -10,7 +10,7 @@
 #include "gate/base/clock.h"
 #include "gate/baseline/artifact.h"
 #include "gate/baseline/origin.h"
-#include "gate/baseline/ratchet.h"
+#include "gate/baseline/baseline.h"
 #include "gate/cli/list.h"
 #include "gate/library/machine_code.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "gate/base/environment.h"
+#include "gate/base/paths.h"
 #include "gate/base/alloc.h"
 #include "gate/base/term.h"
 #include "gate/baseline/artifact.h"

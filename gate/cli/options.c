@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "gate/base/alloc.h"
-#include "gate/base/environment.h"
 #include "gate/base/json.h"
 #include "gate/base/paths.h"
 #include "gate/base/term.h"

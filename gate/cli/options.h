@@ -42,7 +42,7 @@ struct option_def {
     double least, most;
     const char *form; /* of OPTION_READ: how a right value looks, "16 hex digits at most" */
     bool (*read)(void *field, const char *text);
-    const char *variable; /* of environment.h; NULL: none */
+    const char *variable; /* of environment.c; NULL: none */
     const char *key;      /* in gate.json; NULL: none */
     bool is_path;         /* in gate.json it is relative to that file's folder, if it is a path */
     const char *fallback; /* what --help and --print-config call the default; NULL: none */
@@ -157,7 +157,7 @@ struct program {
     const char *about;          /* for the manual, in roff */
     /* Ends with NULL. The last may have the program's own name: what is done without another's. */
     const struct command *const *commands;
-    bool reads_environment;   /* the variables of environment.h */
+    bool reads_environment;   /* the variables of environment.c */
     const char *exit_codes;   /* for the manual */
     const char *const *files; /* the same, a name and what it is by turns; NULL ends them */
     const char *see_also;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gate/base/environment.h"
+#include "gate/base/paths.h"
 #include "version.h"
 
 /* A command's name without the program's; "": it is the program's own. */

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gate/base/environment.h"
+#include "gate/base/paths.h"
 
 /* The first of these where anybody may make files that nobody else can take away. It is asked what
  * all may do, not what we may: root and a user must come to the same one. */

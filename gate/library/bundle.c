@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/library/bundle.h"
+#include "gate/library/library.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* driver.c: see bundle.h. Types and values follow the published ABI of the driver API. */
-#include "gate/library/bundle.h"
+/* driver.c: see library.h. Types and values follow the published ABI of the driver API. */
+#include "gate/library/library.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>

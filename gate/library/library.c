@@ -11,7 +11,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "gate/library/bundle.h"
 #include "kernels/ops/op.h"
 
 #define MAX_KERNELS 1024

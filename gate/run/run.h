@@ -199,7 +199,7 @@ struct run_policy {
     double pause_s;   /* before the confirmation */
     bool accept_new;  /* what has no baseline is measured in DECIDE_FIRST_LOOK processes as well */
     bool allow_dirty; /* a tree with changes that were not committed may give baselines */
-    bool ratchet;     /* the baselines may move: see ratchet.h */
+    bool ratchet;     /* the baselines may move: see ratchet.c */
     bool full;        /* what runs the baseline's machine code is measured as all else, and
                          nothing is remembered */
     bool vendors;     /* what they take, and the device's ceilings, are not remembered */

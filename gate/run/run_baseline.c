@@ -11,7 +11,7 @@
 #include "gate/baseline/artifact.h"
 #include "gate/base/alloc.h"
 #include "gate/base/utf8.h"
-#include "gate/baseline/ratchet.h"
+#include "gate/baseline/baseline.h"
 #include "gate/document/fields_table.h"
 #include "gate/library/machine_code.h"
 #include "gate/tracker/tracker.h"

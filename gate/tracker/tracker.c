@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "gate/base/alloc.h"
-#include "gate/base/environment.h"
+#include "gate/base/paths.h"
 #include "gate/base/file.h"
 #include "gate/base/process.h"
 #include "version.h"

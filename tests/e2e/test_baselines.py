@@ -14,7 +14,7 @@ from harness import FIRST, GATE, SECOND, FakeRuns, read_file, write_file
 
 
 class Baselines(FakeRuns):
-    """What several runs in a row do to a baseline (gate/baseline/ratchet.h)."""
+    """What several runs in a row do to a baseline (gate/baseline/ratchet.c)."""
 
     def baseline_log(self):
         done = subprocess.run([GATE, "baseline", "log", "--json", "--baselines",

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tests/fuzz/edits.h"
-#include "gate/library/bundle.h"
+#include "gate/library/library.h"
 #include "gate/library/piece.h"
 
 static const char good_text[] =

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "gate/base/file.h"
-#include "gate/baseline/ratchet.h"
+#include "gate/baseline/baseline.h"
 #include "gate/document/fields_table.h"
 #include "tests/unit/unit.h"
 

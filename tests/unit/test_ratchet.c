@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/baseline/ratchet.h"
+#include "gate/baseline/baseline.h"
 #include "tests/unit/decide_play.h"
 #include "tests/unit/noise.h"
 #include "tests/unit/unit.h"
