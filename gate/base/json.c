@@ -2,7 +2,6 @@
 /* json.c: looking things up in a tree, and writing one; see json.h. */
 #include "gate/base/json.h"
 
-#include <endian.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -42,45 +41,14 @@ bool json_bool(const cJSON *object, const char *key, bool otherwise)
     return cJSON_IsBool(value) ? cJSON_IsTrue(value) : otherwise;
 }
 
-/* Not 0: one of these eight bytes may need an escape, or is part of a longer character. */
-static uint64_t special_bytes(uint64_t x)
-{
-    const uint64_t each = 0x0101010101010101u, high = 0x8080808080808080u;
-    uint64_t quote = x ^ (each * '"'), backslash = x ^ (each * '\\'), delete = x ^ (each * 0x7f);
-    return (x | (x - each * 0x20) | (quote - each) | (backslash - each) | (delete - each)) & high;
-}
-
-size_t json_plain_length(const char *s, size_t n)
-{
-    uint64_t word, special;
-    for (size_t i = 0; i + sizeof(word) <= n; i += sizeof(word)) {
-        memcpy(&word, s + i, sizeof(word));
-        special = special_bytes(le64toh(word));
-        if (special) /* whose lowest bit is of the first one */
-            return i + (size_t)__builtin_ctzll(special) / 8;
-    }
-    return n - n % sizeof(word);
-}
-
-bool json_is_plain(const char *s, size_t n)
-{
-    const size_t plain = json_plain_length(s, n);
-    uint64_t word = 0;
-    memset(&word, 'x', sizeof(word));
-    if (n - plain >= sizeof(word))
-        return false;
-    memcpy(&word, s + plain, n - plain);
-    return special_bytes(word) == 0;
-}
-
 void json_escape(const char *s, struct buf *out)
 {
-    const size_t len = strlen(s);
     uint32_t code;
-    if (json_is_plain(s, len)) {
-        buf_append(out, s, len);
-        return;
-    }
+    size_t plain = 0; /* of most texts all */
+    while (s[plain] >= 0x20 && s[plain] < 0x7f && s[plain] != '"' && s[plain] != '\\')
+        plain++;
+    buf_append(out, s, plain);
+    s += plain;
     for (size_t n; (n = utf8_next(s, &code)); s += n)
         if (code == UTF8_BAD)
             buf_puts(out, "\xef\xbf\xbd"); /* U+FFFD */

@@ -67,12 +67,6 @@ void json_escape(const char *s, struct buf *out);
 /* The double of a number of at most JSON_MAX_NUMBER characters. */
 double json_read_number(const char *s, size_t n);
 
-/* True for n bytes of ASCII that json_escape() would not change. */
-bool json_is_plain(const char *s, size_t n);
-
-/* A lower bound for the number of such bytes in a row: up to seven at the end are not checked. */
-size_t json_plain_length(const char *s, size_t n);
-
 /* ---- the tokens of a text one by one, checked as in json_parse(), except for duplicate keys ----
  */
 

@@ -139,7 +139,6 @@ static bool check_string(struct json_scan *s)
     s->escaped = false;
     for (;;) {
         uint32_t code;
-        s->at += json_plain_length(s->text + s->at, s->len - s->at);
         int c = peek(s);
         while (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') {
             s->at++;

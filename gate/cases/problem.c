@@ -29,11 +29,6 @@ struct kg_problem problem_in_dtype(const struct kg_problem *p, unsigned i)
     return other;
 }
 
-const char *problem_dtype_name(const struct kg_problem *p)
-{
-    return dtype_of(p)->name;
-}
-
 /* fp32 sums round at each step: about eps * sqrt(K), 4e-6 at K = 4096. */
 #define FP32_SUM 16384      /* terms, from which on their limit grows like that, */
 #define FP32_SUM_LIMIT 5e-5 /* up to here: TF32 shall not pass for fp32 */
@@ -63,7 +58,7 @@ void problem_id(const struct kg_problem *p, char id[PROBLEM_ID_MAX])
     const struct op *op = op_of(p);
     const char *before = "/";
     id[0] = '\0';
-    utf8_join(id, PROBLEM_ID_MAX, "", "%s/%s", op->name, problem_dtype_name(p));
+    utf8_join(id, PROBLEM_ID_MAX, "", "%s/%s", op->name, dtype_of(p)->name);
     for (const char *axis = op->id; *axis; axis++) {
         const struct op_size *s = op_axis(op, *axis);
         if (s->usual && op_size(p, s) == op_length(p, s->usual))

@@ -16,9 +16,6 @@
 #define PROBLEM_ID_MAX 160
 #define PROBLEM_MAX_TENSORS OP_TENSORS_MAX /* inputs and outputs together */
 
-/* As it stands in suites, ids and run documents: "fp16", "tf32". */
-const char *problem_dtype_name(const struct kg_problem *p);
-
 /* The problem in the i-th of what its op has as dtypes, at most DTYPES: storage types, and whether
  * products may be TF32. */
 unsigned problem_dtypes(const struct kg_problem *p);

@@ -279,7 +279,7 @@ enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_er
         c->record.id = c->about->id;
         c->record.op = c->about->problem.op;
         c->record.op_sha256 = op_of(&c->about->problem)->sha256;
-        c->record.dtype = problem_dtype_name(&c->about->problem);
+        c->record.dtype = dtype_of(&c->about->problem)->name;
         c->record.reason = c->reason;
         status = find_baseline(run, c, l, err);
         /* Without a baseline it is measured once, or as often as a baseline deserves. */

@@ -341,24 +341,3 @@ TEST(locate)
     assert_located("{\"a\": 1, \"b\": [2], \"a\": 3}", "/a", true, 1, 20); /* the second one */
     assert_located("{\"b\": {\"a\": 1}, \"\\u0061\": [2]}", "/a/0", false, 1, 28);
 }
-
-/* Each byte at each place of a word, and behind words. */
-TEST(plain_text)
-{
-    for (size_t len = 0; len < 20; len++) {
-        char text[20];
-        memset(text, 'a', sizeof(text));
-        assert_true(json_is_plain(text, len));
-        for (size_t at = 0; at < len; at++) {
-            for (int byte = 0; byte < 256; byte++) {
-                text[at] = (char)byte;
-                bool plain = byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
-                size_t looked_at = len - len % 8;
-                if (json_is_plain(text, len) != plain ||
-                    json_plain_length(text, len) != (plain || at > looked_at ? looked_at : at))
-                    fail_msg("byte %d at %zu of %zu", byte, at, len);
-            }
-            text[at] = 'a';
-        }
-    }
-}

@@ -71,7 +71,7 @@ TEST(variants_are_the_dtypes_of_cases)
         assert_int_equal(problem_dtypes(&p), 3);
         assert_int_equal(problem_dtype_index(&p), i);
         const struct kg_problem other = problem_in_dtype(&p, (i + 1) % 3);
-        assert_string_equal(problem_dtype_name(&other), cases[(i + 1) % 3].name);
+        assert_string_equal(dtype_of(&other)->name, cases[(i + 1) % 3].name);
         assert_null(op_row_by_name(&own->op, "bf16"));
         op_set_size(&p, &own->op.sizes[1], 65);
         assert_int_equal(op_allows(&p), i == 2);
