@@ -38,10 +38,7 @@ struct bytes {
 
 /* Copies a struct out, since nothing in a file need be aligned. */
 bool bytes_take(struct bytes b, uint64_t offset, void *to, size_t n);
-bool bytes_part(struct bytes b, uint64_t offset, uint64_t n, struct bytes *out);
 
-bool elf_header(struct bytes elf, Elf64_Ehdr *h);
-bool elf_section(struct bytes elf, size_t i, Elf64_Shdr *s);
 bool elf_content(struct bytes elf, const Elf64_Shdr *s, struct bytes *out);
 
 /* A text of a table of texts; NULL: none begins there, or it does not end. */
