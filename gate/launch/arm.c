@@ -132,24 +132,6 @@ static unsigned larger(unsigned a, unsigned b)
     return a > b ? a : b;
 }
 
-/* The kernel as the file has it for this architecture. */
-static struct resources find_resources(const struct machine_code *library, const char *name,
-                                       unsigned architecture)
-{
-    const struct machine_kernel *kernels;
-    size_t n = library ? machine_code_kernels(library, &kernels) : 0;
-    struct resources r = {0};
-    for (int i = 0; i < RESOURCE_COUNT; i++)
-        r.of[i] = -1;
-    for (size_t i = 0; i < n; i++)
-        if (!strcmp(kernels[i].name, name)) {
-            struct resources found = resources_of(&kernels[i]);
-            if (found.architecture == architecture)
-                return found;
-        }
-    return r;
-}
-
 struct code code_of(const struct device_kernels *kernels, unsigned calls,
                     const struct machine_code *library, unsigned architecture)
 {
@@ -183,7 +165,12 @@ struct code code_of(const struct device_kernels *kernels, unsigned calls,
         /* Calls that do not all launch the same have no number for each. */
         kept->launches = k->launches % calls ? 0 : k->launches / calls;
         /* Of two of one name, as the cubins of a bundle may have, nobody knows which one ran. */
-        kept->resources = find_resources(hex[0] ? library : NULL, k->name, architecture);
+        const struct machine_kernel *own =
+            hex[0] ? machine_code_on(library, k->name, architecture) : NULL;
+        for (int r = 0; r < RESOURCE_COUNT; r++)
+            kept->resources.of[r] = -1;
+        if (own)
+            kept->resources = resources_of(own);
         kept->resources.of[RESOURCE_REGISTERS] = k->registers; /* as the driver has it */
     }
     if (known)

@@ -297,6 +297,22 @@ size_t machine_code_kernels(const struct machine_code *m, const struct machine_k
     return m->n;
 }
 
+const struct machine_kernel *machine_code_on(const struct machine_code *m, const char *name,
+                                             unsigned architecture)
+{
+    const struct machine_kernel *found = NULL;
+    unsigned newest = 0;
+    for (const struct machine_kernel *k = m->kernels; k < m->kernels + m->n; k++) {
+        const unsigned sm = resources_of(k).architecture;
+        if (strcmp(k->name, name) != 0 || sm / 10 != architecture / 10 || sm > architecture ||
+            sm < newest)
+            continue;
+        newest = sm;
+        found = k;
+    }
+    return found;
+}
+
 bool machine_code_is_read(const struct machine_code *m)
 {
     return !m->unread;

@@ -76,6 +76,11 @@ bool machine_code_find(struct bytes cubin, const char *name, struct machine_kern
 /* All kernels, in the order of the file, each once an architecture; how many. */
 size_t machine_code_kernels(const struct machine_code *m, const struct machine_kernel **out);
 
+/* The one of that name that a GPU of this architecture (90: sm_90) runs: of its generation, the
+ * newest that is not newer than it; NULL: there is none. */
+const struct machine_kernel *machine_code_on(const struct machine_code *m, const char *name,
+                                             unsigned architecture);
+
 /* False: there is GPU code that cannot be taken apart. */
 bool machine_code_is_read(const struct machine_code *m);
 

@@ -33,24 +33,6 @@ static bool differ(const struct document_kernel *a, const struct document_kernel
     return !a->code_sha256 || !b->code_sha256 || strcmp(a->code_sha256, b->code_sha256) != 0;
 }
 
-/* The code that the device runs: of its generation, the newest that is not newer than it. */
-static const struct machine_kernel *find_code(const struct job *job, const struct machine_code *m,
-                                              const char *name)
-{
-    const struct machine_kernel *kernels, *found = NULL;
-    unsigned newest = 0;
-    size_t n = machine_code_kernels(m, &kernels);
-    for (size_t i = 0; i < n; i++) {
-        unsigned sm = resources_of(&kernels[i]).architecture;
-        if (strcmp(kernels[i].name, name) != 0 || sm / 10 != job->architecture / 10 ||
-            sm > job->architecture || sm < newest)
-            continue;
-        newest = sm;
-        found = &kernels[i];
-    }
-    return found;
-}
-
 /* ---- a case ---- */
 
 /* A pair whose code is not in both files is left out: nobody knows what was launched. */
@@ -60,8 +42,8 @@ static enum gate_status compare_kernels(const struct job *job, const struct docu
 {
     struct document_instructions *o = &c->record.instructions;
     struct instructions *to = c->instructions;
-    const struct machine_kernel *a = find_code(job, job->new, new->name);
-    const struct machine_kernel *b = find_code(job, job->old, old->name);
+    const struct machine_kernel *a = machine_code_on(job->new, new->name, job->architecture);
+    const struct machine_kernel *b = machine_code_on(job->old, old->name, job->architecture);
     struct listing new_code = {0}, old_code = {0};
     struct mix m = {.n_changed = 0};
     if (!a || !b)
