@@ -382,13 +382,12 @@ void own_op_free(struct own_op *own)
 
 /* ---- those in use ---- */
 
-static struct own_op *used[OPS_OWN_MAX];
-static const struct op *used_ops[OPS_OWN_MAX];
+static const struct op *used[OPS_OWN_MAX];
 static size_t n_used;
 
 const struct own_op *own_op_at(size_t n)
 {
-    return n < n_used ? used[n] : NULL;
+    return n < n_used ? used[n]->own : NULL;
 }
 
 bool own_op_beside(const char *path, const char *name, char out[PATHS_MAX])
@@ -435,9 +434,8 @@ static enum gate_status use(const char *path, const struct buf *text, struct gat
                          OPS_OWN_MAX);
     }
     hash_definition(own, text);
-    used[n_used] = own;
-    used_ops[n_used++] = &own->op;
-    op_use(used_ops, n_used);
+    used[n_used++] = &own->op;
+    op_use(used, n_used);
     return GATE_OK;
 }
 
@@ -445,7 +443,7 @@ enum gate_status own_op_use(const char *path, struct gate_error *err)
 {
     RELEASED_BY(buf_release) struct buf text = buf_of(OP_FILE_MAX);
     for (size_t i = 0; i < n_used; i++)
-        if (!strcmp(used[i]->path, path))
+        if (!strcmp(used[i]->own->path, path))
             return GATE_OK;
     TRY(file_read(path, &text, err));
     return use(path, &text, err);
