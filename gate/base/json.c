@@ -123,15 +123,6 @@ void json_write(const cJSON *value, bool indented, struct buf *out)
 
 __extension__ typedef unsigned __int128 wide;
 
-/* Up to 10^22. */
-static wide power_of_ten(int n)
-{
-    static const uint64_t power[] = {1,         10,         100,         1000,
-                                     10000,     100000,     1000000,     10000000,
-                                     100000000, 1000000000, 10000000000, 100000000000};
-    return (wide)power[n / 2] * power[n - n / 2];
-}
-
 double json_read_number(const char *s, size_t n)
 {
     char copy[JSON_MAX_NUMBER + 1];
@@ -167,6 +158,9 @@ static void write_decimal(bool negative, uint64_t n, int decimals, struct buf *o
  */
 static void write_plain(double value, struct buf *out)
 {
+    static const uint64_t power[] = {1,         10,         100,         1000,
+                                     10000,     100000,     1000000,     10000000,
+                                     100000000, 1000000000, 10000000000, 100000000000};
     int exponent, digits = DIGITS;
     double size = fabs(value);
     wide m = (uint64_t)ldexp(frexp(size, &exponent), DBL_MANT_DIG), n, off, ten;
@@ -175,7 +169,7 @@ static void write_plain(double value, struct buf *out)
     for (double end = 1; decimals > 0 && size >= end; end *= 10)
         decimals--;
     for (;; decimals++) {
-        ten = power_of_ten(decimals);
+        ten = (wide)power[decimals / 2] * power[decimals - decimals / 2]; /* up to 10^22 */
         n = (m * ten + ((wide)1 << (shift - 1))) >> shift;
         off = n << shift > m * ten ? (n << shift) - m * ten : m * ten - (n << shift);
         n -= off << 1 == (wide)1 << shift && (n & 1); /* half a digit goes to the even one */

@@ -19,13 +19,11 @@
 /* A list that is there and has nothing in it. */
 static struct document_arm no_arm;
 
-/* The list; NULL where nothing is in it. */
-static struct document_not_served *own_list(struct document_not_served *list, size_t n)
+/* A list that nothing is added to is not there. */
+static void add_id(const char *id, struct document_not_served **list, size_t *n)
 {
-    if (n)
-        return list;
-    free(list);
-    return NULL;
+    *list = xrealloc(*list, *n + 1, sizeof **list);
+    (*list)[(*n)++].id = id;
 }
 
 static double positive_or_nan(double x)
@@ -104,12 +102,10 @@ static void add_libraries(struct run *run, struct document *out)
 static void add_cases(const struct run *run, struct document *out)
 {
     size_t n = run->suite->n_cases, n_whole = run->filter && run->whole ? run->whole->n_cases : 0;
-    struct document_not_served *not_served = xcalloc(n, sizeof *not_served);
-    struct document_not_served *filtered = xcalloc(n_whole, sizeof *filtered);
     for (size_t i = 0; i < n; i++) {
         const struct run_case *c = &run->cases[i];
         if (c->left_out)
-            not_served[out->n_not_served++].id = c->about->id;
+            add_id(c->about->id, &out->not_served, &out->n_not_served);
         else
             add_case(run, c, &out->cases[out->n_cases++]);
     }
@@ -123,9 +119,7 @@ static void add_cases(const struct run *run, struct document *out)
     }
     for (size_t i = 0; i < n_whole; i++)
         if (fnmatch(run->filter, run->whole->cases[i].id, 0))
-            filtered[out->n_filtered++].id = run->whole->cases[i].id;
-    out->not_served = own_list(not_served, out->n_not_served);
-    out->filtered = own_list(filtered, out->n_filtered);
+            add_id(run->whole->cases[i].id, &out->filtered, &out->n_filtered);
 }
 
 void run_document(struct run *run, struct document *out)
