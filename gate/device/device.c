@@ -55,6 +55,15 @@ void device_free(struct device *d, struct device_memory *m)
     *m = (struct device_memory){0};
 }
 
+enum gate_status device_reserve(struct device *d, struct device_memory *m, size_t bytes,
+                                struct gate_error *err)
+{
+    if (m->bytes >= bytes)
+        return GATE_OK;
+    device_free(d, m);
+    return device_alloc(d, bytes, m, err);
+}
+
 void device_replay_free(struct device *d, struct device_replay *r)
 {
     if (r)

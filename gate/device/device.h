@@ -344,6 +344,10 @@ static inline const struct device_info *device_info(const struct device *d)
     return &d->info;
 }
 
+/* Memory that only grows: what is equally large stays where it is. */
+enum gate_status device_reserve(struct device *d, struct device_memory *m, size_t bytes,
+                                struct gate_error *err);
+
 void device_close(struct device *d);                                /* NULL is fine */
 void device_free(struct device *d, struct device_memory *m);        /* zeroes *m */
 void device_replay_free(struct device *d, struct device_replay *r); /* NULL is fine */

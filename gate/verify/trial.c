@@ -25,7 +25,7 @@ struct work {
     unsigned char poison;
     unsigned launches;
     enum kg_status returned;
-    double *reference[KG_MAX_TENSORS]; /* of each output, on the device */
+    double *const *reference; /* of each output, on the device */
     uint64_t hash;   /* after the first launch, of all that the device held, or of the outputs */
     uint64_t inputs; /* on the device: their hash before it */
     /* On the host: */
@@ -45,15 +45,6 @@ const struct kg_kernel *bench_kernel(const struct bench *b, const struct kg_prob
     return library_choose(b->arm->library, p, where, NULL);
 }
 
-enum gate_status bench_reserve(struct bench *b, struct device_memory *m, size_t bytes,
-                               struct gate_error *err)
-{
-    if (m->bytes >= bytes)
-        return GATE_OK;
-    device_free(b->device, m);
-    return device_alloc(b->device, bytes, m, err);
-}
-
 struct kg_args bench_args(const struct bench *b, const struct image *image, void *memory)
 {
     struct kg_args args = image_args(image, memory);
@@ -67,23 +58,17 @@ struct kg_args bench_args(const struct bench *b, const struct image *image, void
 void bench_release(struct bench *b)
 {
     device_free(b->device, &b->slab);
-    device_free(b->device, &b->reference);
+    device_free(b->device, &b->reference.memory);
     device_free(b->device, &b->workspace);
     guard_release(b->device, &b->guard);
 }
 
-enum gate_status bench_reference(struct bench *b, const struct kg_problem *p,
-                                 const struct problem_tensor *outputs, const struct kg_args *args,
-                                 double *out[KG_MAX_TENSORS], struct gate_error *err)
+enum gate_status bench_reference(struct bench *b, const struct image *image, void *memory,
+                                 struct gate_error *err)
 {
-    size_t total = 0;
-    for (uint32_t i = 0; i < args->n_out; i++)
-        total += (size_t)problem_tensor_elements(&outputs[i]);
-    TRY(bench_reserve(b, &b->reference, total * sizeof(double), err));
-    out[0] = b->reference.data;
-    for (uint32_t i = 1; i < args->n_out; i++)
-        out[i] = out[i - 1] + problem_tensor_elements(&outputs[i - 1]);
-    return reference_on(b->device, p, args->in, out, err);
+    const struct kg_args args = image_args(image, memory);
+    TRY(reference_reserve(b->device, &image->about[image->n_in], image->n_out, &b->reference, err));
+    return reference_compute(b->device, &image->problem, args.in, &b->reference, err);
 }
 
 /* ---- what is wrong ---- */
@@ -314,16 +299,14 @@ static enum gate_status fill_rest(struct work *w, struct gate_error *err)
 {
     struct bench *b = w->b;
     const struct trial *t = w->t;
-    const struct kg_args args = image_args(&w->image, b->slab.data);
     if (b->workspace_bytes)
         TRY(device_fill_bytes(b->device, b->workspace.data, w->poison,
                               (size_t)b->workspace_bytes + 2 * IMAGE_RED_ZONE, err));
-    for (uint32_t i = 0; i < args.n_out && t->given; i++)
-        w->reference[i] = t->given->reference->out[i].data;
+    w->reference = t->given ? t->given->reference->out : b->reference.out;
     if (t->given || t->launches_only)
         return GATE_OK;
-    TRY(bench_reference(b, &t->problem, output(w, 0), &args, w->reference, err));
-    for (uint32_t i = 0; i < args.n_out && !t->on_device; i++) {
+    TRY(bench_reference(b, &w->image, b->slab.data, err));
+    for (uint32_t i = 0; i < w->image.n_out && !t->on_device; i++) {
         const int64_t n = problem_tensor_elements(output(w, i));
         TRY(device_download(b->device, w->wanted[i], w->reference[i], (size_t)n * sizeof(double),
                             err));
@@ -373,7 +356,7 @@ static enum gate_status set_up_on_the_host(struct work *w, struct gate_error *er
     const struct trial *t = w->t;
     struct image *image = &w->image;
     *image = image_make(&t->problem, &t->layout, w->poison);
-    TRY(bench_reserve(w->b, &w->b->slab, image->size, err));
+    TRY(device_reserve(w->b->device, &w->b->slab, image->size, err));
     w->after = xcalloc(1, image->size);
     for (uint32_t i = 0; i < image->n_out; i++) {
         const size_t bytes = problem_tensor_bytes(output(w, i));
@@ -398,7 +381,7 @@ static enum gate_status set_up_on_the_device(struct work *w, struct gate_error *
             image->view[i] = problem_dense(&image->about[i], NULL);
             image->span[i] = problem_tensor_bytes(&image->about[i]);
         }
-    TRY(bench_reserve(b, &b->slab, image->size, err));
+    TRY(device_reserve(b->device, &b->slab, image->size, err));
     TRY(make_guard(w, err));
     const struct kg_args args = image_args(image, b->slab.data);
     TRY(device_fill_bytes(b->device, b->slab.data, w->poison, image->size, err));
@@ -535,10 +518,10 @@ bool bench_choose(struct bench *b, const struct kg_problem *p, bool large, enum 
                         "asks for a workspace of over 1 GiB, which no problem of this size needs");
         return false;
     }
-    *status =
-        b->workspace_bytes > (uint64_t)device_info(b->device)->memory_bytes
-            ? GATE_ENVIRONMENT
-            : bench_reserve(b, &b->workspace, (size_t)b->workspace_bytes + 2 * IMAGE_RED_ZONE, err);
+    *status = b->workspace_bytes > (uint64_t)device_info(b->device)->memory_bytes
+                  ? GATE_ENVIRONMENT
+                  : device_reserve(b->device, &b->workspace,
+                                   (size_t)b->workspace_bytes + 2 * IMAGE_RED_ZONE, err);
     if (large && *status == GATE_ENVIRONMENT) {
         b->found->left_out.too_large++;
         *status = GATE_OK;

@@ -23,7 +23,8 @@ struct bench {
     const struct arm *arm; /* its kernel is preferred; else its library chooses */
 
     struct verification *found; /* what trials add to: checks, what is left out, the first fault */
-    struct device_memory slab, reference, workspace;
+    struct device_memory slab, workspace; /* equal problems get equal addresses */
+    struct reference reference;
     struct guard guard;
     const struct kg_kernel *kernel; /* of the problem in hand, which is prepared */
     uint64_t workspace_bytes;
@@ -90,14 +91,9 @@ static inline bool kernel_may_differ(const struct kg_kernel *k)
     return k->flags & KG_KERNEL_NONDETERMINISTIC;
 }
 
-/* Memory that only grows: equal problems get equal addresses. */
-enum gate_status bench_reserve(struct bench *b, struct device_memory *m, size_t bytes,
-                               struct gate_error *err);
-
-/* The fp64 outputs of `args` in the bench's memory, on the device. */
-enum gate_status bench_reference(struct bench *b, const struct kg_problem *p,
-                                 const struct problem_tensor *outputs, const struct kg_args *args,
-                                 double *out[KG_MAX_TENSORS], struct gate_error *err);
+/* Computes the bench's reference from the inputs of an image at `memory`. */
+enum gate_status bench_reference(struct bench *b, const struct image *image, void *memory,
+                                 struct gate_error *err);
 
 void bench_release(struct bench *b);
 

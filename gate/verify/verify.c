@@ -52,9 +52,11 @@ static enum gate_status compare_expected(struct device *d, const struct kg_tenso
     return GATE_OK;
 }
 
-enum gate_status verify_outputs(struct device *d, const struct suite_case *c,
-                                const struct operands *o, const struct reference *r, bool closely,
-                                struct verification *v, struct gate_error *err)
+/* Compares the outputs in `o` with `r` once more, `closely` by tile and row too, and adds what it
+ * finds to `v`. */
+static enum gate_status verify_outputs(struct device *d, const struct suite_case *c,
+                                       const struct operands *o, const struct reference *r,
+                                       bool closely, struct verification *v, struct gate_error *err)
 {
     for (uint32_t i = 0; i < o->args.n_out; i++) {
         const struct problem_tensor *about = &o->out[i];
@@ -66,8 +68,8 @@ enum gate_status verify_outputs(struct device *d, const struct suite_case *c,
                       own_inputs ? 0 : compare_least_rms(PROBE_NORMAL, &c->problem, about));
         look.whole = !closely;
         look.unbiased = !own_inputs && !op_of(&c->problem)->rounds_inside;
-        TRY(compare_on_device(d, &look, &o->args.out[i], r->out[i].data, err));
-        TRY(own_reference_asked(d, &look, r->out[i].data, err));
+        TRY(compare_on_device(d, &look, &o->args.out[i], r->out[i], err));
+        TRY(own_reference_asked(d, &look, r->out[i], err));
         const struct device_comparison *found = &look.found;
         const double rel_fro = compare_whole_error(&look), n = (double)found->elements;
         v->rel_fro = max_nan(v->rel_fro, rel_fro);
@@ -218,23 +220,6 @@ static enum gate_status check_before(const struct verify_job *job, struct arm *a
     return surroundings_compare(job->device, &before->around, STATE_MORE_ANY, v, err);
 }
 
-/* Its launches give the same again, and so does their recording, which leaves all else alone too.
- */
-static enum gate_status verify_further(const struct verify_job *job, struct arm *arm,
-                                       unsigned char poison, const struct before *before,
-                                       struct gate_error *err)
-{
-    const struct verification *v = &arm->verification;
-    TRY(check_before(job, arm, before, err));
-    if (v->ok)
-        TRY(repeat(job, arm, err));
-    if (v->ok)
-        TRY(verify_replayed(job, arm, err));
-    if (v->ok)
-        TRY(check_zones(job, arm, poison, err));
-    return v->ok ? check_before(job, arm, before, err) : GATE_OK;
-}
-
 /*
  * One launch into poisoned outputs between poisoned red zones, compared; before it a recording if
  * `fault` is not NULL: what allocates or waits for the device in the first launch alone shows.
@@ -280,8 +265,17 @@ static enum gate_status verify_arm(const struct verify_job *job, struct arm *arm
         TRY(verify_once(job, arm, poison, closely ? &fault : NULL, err));
     if (v->ok)
         TRY(operands_hash_outputs(job->device, job->operands, 1, &v->fingerprints.of[s], err));
-    if (closely && v->ok)
-        TRY(verify_further(job, arm, poison, before, err));
+    if (closely && v->ok) { /* again, and recorded: the same, and all else is left alone */
+        TRY(check_before(job, arm, before, err));
+        if (v->ok)
+            TRY(repeat(job, arm, err));
+        if (v->ok)
+            TRY(verify_replayed(job, arm, err));
+        if (v->ok)
+            TRY(check_zones(job, arm, poison, err));
+        if (v->ok)
+            TRY(check_before(job, arm, before, err));
+    }
     if (fault.message[0] && v->ok)
         verification_fault(v, "%s", fault.message);
     return GATE_OK;
@@ -296,7 +290,7 @@ static enum gate_status verify_set(const struct verify_job *job, unsigned s, str
     struct before before;
     TRY(operands_fill(d, job->c, job->operands, seed, err));
     TRY(operands_fill_zones(d, job->operands, s % 2 ? POISON_LARGE : POISON_NAN, err));
-    TRY(reference_compute(d, p, job->operands, job->reference, err));
+    TRY(reference_compute(d, p, job->operands->args.in, job->reference, err));
     if (s == VERIFY_SEEDS - 1) {
         if (op_of(p)->element)
             TRY(spot_check(d, p, job->operands, job->reference, seed, err));
@@ -354,11 +348,11 @@ enum gate_status timed_check(void *context, struct arm *arm, const struct operan
     struct timed_check *look = context;
     struct reference *r = look->reference;
     struct verification *v = &arm->verification;
-    const bool fresh = !r->out[0].data || look->content != content;
-    if (!r->out[0].data)
-        TRY(reference_alloc(look->device, o, r, err));
+    const bool fresh = !r->memory.data || look->content != content;
+    if (!r->memory.data)
+        TRY(reference_reserve(look->device, o->out, o->args.n_out, r, err));
     if (fresh)
-        TRY(reference_compute(look->device, &look->c->problem, o, r, err));
+        TRY(reference_compute(look->device, &look->c->problem, o->args.in, r, err));
     look->content = content;
     TRY(verify_outputs(look->device, look->c, o, r, fresh || !kernel_may_differ(arm->kernel), v,
                        err));

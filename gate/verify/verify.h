@@ -61,12 +61,6 @@ struct verify_job {
  */
 enum gate_status verify_arms(const struct verify_job *job, struct gate_error *err);
 
-/* Compares the outputs in `o` with `r` once more, `closely` by tile and row too, and adds what it
- * finds to `v`. */
-enum gate_status verify_outputs(struct device *d, const struct suite_case *c,
-                                const struct operands *o, const struct reference *r, bool closely,
-                                struct verification *v, struct gate_error *err);
-
 /* A look at outputs of timed launches whose bits are not the verified ones. */
 struct timed_check {
     struct device *device;

@@ -480,39 +480,23 @@ enum gate_status own_reference_asked(struct device *d, const struct look *look,
 
 /* ---- any op ---- */
 
-enum gate_status reference_alloc(struct device *d, const struct operands *o, struct reference *out,
-                                 struct gate_error *err)
+enum gate_status reference_reserve(struct device *d, const struct problem_tensor *outputs,
+                                   uint32_t n, struct reference *r, struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
-    *out = (struct reference){0};
-    for (uint32_t i = 0; i < o->args.n_out && !status; i++)
-        status = device_alloc(d, (size_t)problem_tensor_elements(&o->out[i]) * sizeof(double),
-                              &out->out[i], err);
-    if (status)
-        reference_free(d, out);
-    return status;
-}
-
-void reference_free(struct device *d, struct reference *r)
-{
-    for (unsigned i = 0; i < KG_MAX_TENSORS; i++)
-        device_free(d, &r->out[i]);
-}
-
-enum gate_status reference_on(struct device *d, const struct kg_problem *p,
-                              const struct kg_tensor *in, double *const *out,
-                              struct gate_error *err)
-{
-    return op_of(p)->reference_apart ? own_reference_compute(d, p, in, out, err)
-                                     : device_reference(d, p, in, out, err);
+    size_t elements = 0;
+    for (uint32_t i = 0; i < n; i++)
+        elements += (size_t)problem_tensor_elements(&outputs[i]);
+    TRY(device_reserve(d, &r->memory, elements * sizeof(double), err));
+    double *at = r->memory.data;
+    for (uint32_t i = 0; i < n; at += problem_tensor_elements(&outputs[i++]))
+        r->out[i] = at;
+    return GATE_OK;
 }
 
 enum gate_status reference_compute(struct device *d, const struct kg_problem *p,
-                                   const struct operands *o, struct reference *r,
+                                   const struct kg_tensor *in, const struct reference *r,
                                    struct gate_error *err)
 {
-    double *out[KG_MAX_TENSORS];
-    for (unsigned i = 0; i < KG_MAX_TENSORS; i++)
-        out[i] = r->out[i].data;
-    return reference_on(d, p, o->args.in, out, err);
+    return op_of(p)->reference_apart ? own_reference_compute(d, p, in, r->out, err)
+                                     : device_reference(d, p, in, r->out, err);
 }

@@ -29,24 +29,19 @@ enum gate_status own_reference_start(const struct own_op *own, own_reference_slo
 enum gate_status own_reference_asked(struct device *d, const struct look *look,
                                      const double *reference, struct gate_error *err);
 
-/* The fp64 outputs of one input set, in device memory. */
+/* The fp64 outputs of one input set, in device memory that only grows. */
 struct reference {
-    struct device_memory out[KG_MAX_TENSORS];
+    struct device_memory memory;
+    double *out[KG_MAX_TENSORS];
 };
 
-enum gate_status reference_alloc(struct device *d, const struct operands *o, struct reference *out,
-                                 struct gate_error *err);
-void reference_free(struct device *d, struct reference *r);
+enum gate_status reference_reserve(struct device *d, const struct problem_tensor *outputs,
+                                   uint32_t n, struct reference *r, struct gate_error *err);
 
 /* Computes all outputs in device memory, from inputs there in any layout. GATE_USAGE: a user's
  * reference is faulty, which says how. GATE_ENVIRONMENT: there is no memory for it. */
-enum gate_status reference_on(struct device *d, const struct kg_problem *p,
-                              const struct kg_tensor *in, double *const *out,
-                              struct gate_error *err);
-
-/* The same from the inputs in `o`. */
 enum gate_status reference_compute(struct device *d, const struct kg_problem *p,
-                                   const struct operands *o, struct reference *r,
+                                   const struct kg_tensor *in, const struct reference *r,
                                    struct gate_error *err);
 
 /* Compares some elements with those of the CPU. Which follows from the seed; the first and the last

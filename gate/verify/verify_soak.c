@@ -88,15 +88,14 @@ static enum gate_status compare_slot(struct soak *x, unsigned slot, struct gate_
     struct bench *b = x->b;
     const struct image *image = &x->image[slot % VARIANTS];
     struct kg_args args = args_of(x, slot);
-    double *out[KG_MAX_TENSORS] = {0};
-    TRY(bench_reference(b, &image->problem, &image->about[image->n_in], &args, out, err));
+    TRY(bench_reference(b, image, (char *)b->slab.data + slot * x->stride, err));
     for (uint32_t i = 0; i < image->n_out; i++) {
         struct look look;
         char text[500];
         const struct problem_tensor *about = &image->about[image->n_in + i];
         compare_start(&look, &image->problem, about, probe_random(&image->problem),
                       compare_usual_rms(&image->problem, about));
-        TRY(compare_on_device(b->device, &look, &args.out[i], out[i], err));
+        TRY(compare_on_device(b->device, &look, &args.out[i], b->reference.out[i], err));
         if (!compare_is_right(&look, text, sizeof text))
             describe_soak(x, text);
     }
@@ -139,7 +138,7 @@ static enum gate_status make_variants(struct soak *x, const struct kg_problem *p
             probe_fill(probe, p, image->view, x->seed);
     }
     x->stride = (x->image[0].size + 255) / 256 * 256;
-    TRY(bench_reserve(b, &b->slab, SLOTS * x->stride, err));
+    TRY(device_reserve(b->device, &b->slab, SLOTS * x->stride, err));
     for (unsigned slot = 0; slot < SLOTS; slot++)
         TRY(device_upload(b->device, (char *)b->slab.data + slot * x->stride,
                           x->image[slot % VARIANTS].bytes, x->image[0].size, err));

@@ -183,7 +183,7 @@ enum gate_status spot_check(struct device *d, const struct kg_problem *p, const 
         for (uint32_t i = 0; i < o->args.n_in && !status; i++)
             status = bring(d, o, &part, &b, i, &about[i], err);
         if (!status)
-            status = check_elements(d, p, output, r->out[out].data, out, &part, &b,
+            status = check_elements(d, p, output, r->out[out], out, &part, &b,
                                     seed_at(seed, ~(uint64_t)at), err);
         for (unsigned i = 0; i < KG_MAX_TENSORS; i++)
             free(part.in[i].data);

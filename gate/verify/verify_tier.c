@@ -546,7 +546,7 @@ static enum gate_status check_all(struct round *r, const struct kg_problem *p,
          * otherwise laid out. */
         static const enum tensor_layout kinds[] = {TENSOR_PADDED, TENSOR_WIDE, TENSOR_HEADS,
                                                    TENSOR_DENSE};
-        TRY(bench_reserve(&r->bench, &r->bench.slab, PINNED_ROOM, err));
+        TRY(device_reserve(r->bench.device, &r->bench.slab, PINNED_ROOM, err));
         for (unsigned i = 0; i < 4; i++)
             TRY(check(r, rows, sharpest(rows), pinned_layout(kinds[i]), GUARD_NONE, err));
         TRY(check_alike(r, rows, err));

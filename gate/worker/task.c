@@ -122,7 +122,7 @@ static enum gate_status verify_task(struct worker *w, struct task *t, struct gat
     if (workspace)
         TRY(device_alloc(w->device, (size_t)workspace + 2 * OPERANDS_RED_ZONE, &t->workspace, err));
     t->operands = operands_at(w->device, p, t->memory.data, operands_red_zones);
-    TRY(reference_alloc(w->device, &t->operands, &t->reference, err));
+    TRY(reference_reserve(w->device, t->operands.out, t->operands.args.n_out, &t->reference, err));
     TRY(verify_arms(&(struct verify_job){.device = w->device,
                                          .c = &t->c,
                                          .seed = t->seed,
@@ -319,6 +319,6 @@ void task_run(struct worker *w, struct task *t)
     plan_release_all();
     device_free(w->device, &t->memory);
     device_free(w->device, &t->workspace);
-    reference_free(w->device, &t->reference);
+    device_free(w->device, &t->reference.memory);
     free(t->found);
 }

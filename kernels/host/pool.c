@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pool.c: see pool.h.
+ * pool.c: see host.h.
  *
  * One job at a time. The caller writes the job, then bumps `epoch`; a worker that sees a new epoch
  * takes its share of the job and counts itself out of `running`. Both sides spin first and then
  * wait on a condition variable, whose lock also closes the gap between the check and the sleep.
  */
-#include "kernels/host/pool.h"
+#include "kernels/host/host.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "kernels/host/pool.h"
+#include "kernels/host/host.h"
 #include "tests/unit/unit.h"
 
 enum { MAX_ITEMS = 100 };

@@ -72,7 +72,7 @@ static const char *verify(enum fault f, uint32_t flags)
     const struct library library = {.table = &table};
     const struct suite_case c = {.id = "c", .problem = gemm_like("gemm", KG_F32, 4, 4, 4)};
     struct device_memory memory;
-    struct reference reference;
+    struct reference reference = {.memory = {0}};
     struct gate_error err = {0};
     struct device *d = scripted_open();
     scripted.replay_run = replay_run;
@@ -82,7 +82,7 @@ static const char *verify(enum fault f, uint32_t flags)
     assert_int_equal(device_alloc(d, operands_bytes(&c.problem, operands_red_zones), &memory, &err),
                      GATE_OK);
     struct operands o = operands_at(d, &c.problem, memory.data, operands_red_zones);
-    assert_int_equal(reference_alloc(d, &o, &reference, &err), GATE_OK);
+    assert_int_equal(reference_reserve(d, o.out, o.args.n_out, &reference, &err), GATE_OK);
     const struct verify_job job = {.device = d,
                                    .c = &c,
                                    .seed = 1,
@@ -93,7 +93,7 @@ static const char *verify(enum fault f, uint32_t flags)
                                    .notice = notice};
     assert_int_equal(verify_arms(&job, &err), GATE_OK);
     assert_int_equal(arm.verification.ok, !arm.verification.message[0]);
-    reference_free(d, &reference);
+    device_free(d, &reference.memory);
     device_free(d, &memory);
     device_close(d);
     return arm.verification.message;
