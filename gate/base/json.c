@@ -10,6 +10,11 @@
 
 #include "gate/base/utf8.h"
 
+void json_delete_at(cJSON **tree)
+{
+    cJSON_Delete(*tree);
+}
+
 const cJSON *json_member(const cJSON *object, const char *key)
 {
     return cJSON_GetObjectItemCaseSensitive(object, key);

@@ -42,6 +42,9 @@ enum gate_status json_check(const char *name, unsigned first_line, const char *t
 bool json_locate(const char *text, size_t len, const char *pointer, bool of_key, unsigned *line,
                  unsigned *column);
 
+/* cJSON_Delete() of what lies there, for RELEASED_BY(). */
+void json_delete_at(cJSON **tree);
+
 /* A member of an object; NULL if it is absent, or `object` is not an object. */
 const cJSON *json_member(const cJSON *object, const char *key);
 

@@ -81,16 +81,25 @@ enum gate_status ci_github_event(cJSON **out, struct gate_error *err)
     return json_parse(path, text.data, text.len, GATE_IO, out, err);
 }
 
-static void read_github_change(const cJSON *change, struct ci_job *j)
+static void read_github(struct ci_job *j)
 {
+    RELEASED_BY(json_delete_at) cJSON *event = NULL;
+    const char *server = variable("GITHUB_SERVER_URL"), *repository = variable("GITHUB_REPOSITORY"),
+               *run = variable("GITHUB_RUN_ID");
+    take_branch(variable("GITHUB_REF"), j->branch, sizeof j->branch);
+    if (server && repository && run)
+        snprintf(j->job, sizeof j->job, "%s/%s/actions/runs/%s", server, repository, run);
+    const cJSON *change = ci_github_event(&event, NULL) ? NULL : json_member(event, "pull_request");
+    if (!change)
+        return;
     const cJSON *head = json_member(change, "head"), *base = json_member(change, "base");
     const char *from = json_string(json_member(head, "repo"), "full_name", "?"),
                *into = json_string(json_member(base, "repo"), "full_name", "");
-    const char *event = variable("GITHUB_EVENT_NAME");
+    const char *name = variable("GITHUB_EVENT_NAME");
     char number[24];
     take_commit(json_string(head, "sha", NULL), j->head);
     /* Only this event has the temporary merge in $GITHUB_SHA. */
-    if (!event || strcmp(event, "pull_request") != 0)
+    if (!name || strcmp(name, "pull_request") != 0)
         memcpy(j->checkout, j->head, sizeof j->checkout);
     take_branch(json_string(head, "ref", NULL), j->branch, sizeof j->branch);
     take_branch(json_string(base, "ref", NULL), j->base, sizeof j->base);
@@ -98,19 +107,6 @@ static void read_github_change(const cJSON *change, struct ci_job *j)
     take_change(number, j->change, sizeof j->change);
     if (strcmp(from, into) != 0)
         name_owner(json_string(json_member(head, "user"), "login", "fork"), j);
-}
-
-static void read_github(struct ci_job *j)
-{
-    cJSON *event = NULL;
-    const char *server = variable("GITHUB_SERVER_URL"), *repository = variable("GITHUB_REPOSITORY"),
-               *run = variable("GITHUB_RUN_ID");
-    take_branch(variable("GITHUB_REF"), j->branch, sizeof j->branch);
-    if (server && repository && run)
-        snprintf(j->job, sizeof j->job, "%s/%s/actions/runs/%s", server, repository, run);
-    if (!ci_github_event(&event, NULL) && json_member(event, "pull_request"))
-        read_github_change(json_member(event, "pull_request"), j);
-    cJSON_Delete(event);
 }
 
 static void read_gitlab(struct ci_job *j)

@@ -201,24 +201,6 @@ static enum gate_status import_foreign(struct import *im, struct buf *text, stru
     return GATE_OK;
 }
 
-static enum gate_status import_file(struct import *im, const char *path, struct gate_error *err)
-{
-    bool standard = !strcmp(path, "-");
-    RELEASED_BY(buf_release) struct buf text = buf_of(MAX_DOCUMENT);
-    im->name = standard ? "standard input" : path;
-    im->in = standard ? stdin : fopen(path, "re");
-    if (!im->in)
-        return gate_fail(err, GATE_IO, "cannot open '%s': %s", path, strerror(errno));
-    enum gate_status status = store_open(im->arguments->db, STORE_READ_WRITE, &im->store, err);
-    if (!status)
-        status = im->arguments->from.given ? import_foreign(im, &text, err)
-                                           : import_input(im, &text, err);
-    store_close(im->store);
-    if (!standard)
-        fclose(im->in);
-    return status;
-}
-
 static int import(struct command_call *call, struct gate_error *err)
 {
     const struct import_arguments *a = call->arguments;
@@ -227,7 +209,19 @@ static int import(struct command_call *call, struct gate_error *err)
         return command_usage(&command_import, "--device goes with --from alone");
     if (a->from.given && a->commit && !hex_is(a->commit, 40))
         return command_usage(&command_import, "--commit must have 40 hexadecimal digits");
-    enum gate_status status = import_file(&im, call->operands[0], err);
+    const char *path = call->operands[0];
+    bool standard = !strcmp(path, "-");
+    RELEASED_BY(buf_release) struct buf text = buf_of(MAX_DOCUMENT);
+    im.name = standard ? "standard input" : path;
+    im.in = standard ? stdin : fopen(path, "re");
+    if (!im.in)
+        return gate_fail(err, GATE_IO, "cannot open '%s': %s", path, strerror(errno));
+    enum gate_status status = store_open(a->db, STORE_READ_WRITE, &im.store, err);
+    if (!status)
+        status = a->from.given ? import_foreign(&im, &text, err) : import_input(&im, &text, err);
+    store_close(im.store);
+    if (!standard)
+        fclose(im.in);
     if (!status)
         printf(a->json ? "{\"stored\": %zu, \"existed\": %zu}\n"
                        : "runs: %zu stored, %zu already there\n",

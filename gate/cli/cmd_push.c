@@ -171,7 +171,7 @@ fail(struct push *p, enum outcome outcome, enum gate_status status, const char *
 /* "400: DETAIL; /cases/3/p50_ns: must be over 0" of a problem (RFC 9457), else "400". */
 static void read_problem(const struct http_answer *a, char *out, size_t size)
 {
-    cJSON *problem = NULL;
+    RELEASED_BY(json_delete_at) cJSON *problem = NULL;
     size_t used = (size_t)snprintf(out, size, "%d", a->status);
     if (json_parse("the answer", a->body.len ? a->body.data : "", a->body.len, GATE_IO, &problem,
                    NULL))
@@ -185,7 +185,6 @@ static void read_problem(const struct http_answer *a, char *out, size_t size)
     if (first && !strstr(detail, json_string(first, "message", "")))
         utf8_print(out + used, size - used, "; %.200s: %.200s", json_string(first, "path", ""),
                    json_string(first, "message", ""));
-    cJSON_Delete(problem);
 }
 
 static enum outcome judge(struct push *p, const struct store_outbox_entry *e)
@@ -256,17 +255,15 @@ static enum outcome send_run(struct push *p, const struct store_outbox_entry *e,
                                       .len = body->len,
                                       .timeout_s = RUN_TIMEOUT_S};
     enum outcome outcome = AWAY;
-    cJSON *receipt = NULL;
+    RELEASED_BY(json_delete_at) cJSON *receipt = NULL;
     if (!ask(p, &post, &outcome))
         return outcome;
     if (!is_stored(p->answer.status))
         return judge(p, e);
     json_parse("the answer", p->answer.body.len ? p->answer.body.data : "", p->answer.body.len,
                GATE_IO, &receipt, NULL);
-    bool is_named = !strcmp(json_string(receipt, "uuid", ""), e->id);
     bool created = json_bool(receipt, "created", false);
-    cJSON_Delete(receipt);
-    if (!is_named)
+    if (strcmp(json_string(receipt, "uuid", ""), e->id) != 0)
         return fail(p, AWAY, GATE_IO,
                     "the answer %d does not name the run, so it comes from no gate-server",
                     p->answer.status);

@@ -56,12 +56,11 @@ enum gate_status command_put_document(const char *name, const char *text, size_t
                                       struct buf *out, struct gate_error *err)
 {
     struct document document;
-    cJSON *tree;
+    RELEASED_BY(json_delete_at) cJSON *tree = NULL;
     TRY(document_parse(name, 1, text, len, GATE_IO, &document, err));
     document_release(&document);
     TRY(json_parse(name, text, len, GATE_IO, &tree, err));
     json_write(tree, indented, out);
-    cJSON_Delete(tree);
     return GATE_OK;
 }
 

@@ -44,8 +44,6 @@ __attribute__((format(printf, 2, 3))) static void note(struct run_rules *r, cons
     va_end(args);
 }
 
-/* ---- the suite ---- */
-
 /* A suite that this gate cannot read any more has no thresholds that could be compared. */
 static bool load_old(const char *commit, const char *path, struct suite *out)
 {
@@ -65,57 +63,35 @@ static bool load_old(const char *commit, const char *path, struct suite *out)
     return good;
 }
 
-static void compare_suites(const struct suite *old, const struct suite *now, double threshold,
-                           struct run_rules *r)
-{
-    for (size_t i = 0; i < now->n_cases; i++) {
-        const struct suite_case *c = &now->cases[i], *before = NULL;
-        for (size_t k = 0; k < old->n_cases && !before; k++)
-            if (!strcmp(old->cases[k].id, c->id))
-                before = &old->cases[k];
-        if (!before || before->threshold == c->threshold)
-            continue;
-        double from = before->threshold > 0 ? before->threshold : threshold;
-        double to = c->threshold > 0 ? c->threshold : threshold;
-        if (from != to)
-            note(r, "%s: threshold %.3g %% -> %.3g %%", c->id, 100 * from, 100 * to);
-    }
-}
-
-/* ---- gate.json ---- */
-
-/* Another suite or folder of baselines brings thresholds and times that nothing here can be
- * compared with. */
-static void compare_configs(const char *commit, const cJSON *now, struct run_rules *r)
-{
-    static const char *const keys[] = {"host_threshold", "suite", "baselines"};
-    struct gate_error err;
-    RELEASED_BY(buf_release) struct buf text = buf_of(CONFIG_MAX_BYTES);
-    cJSON *old = NULL;
-    bool known = read_old(commit, config_path(CONFIG_FILE), &text) &&
-                 !json_parse(CONFIG_FILE, text.data, text.len, GATE_USAGE, &old, &err);
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0] && known; i++) {
-        const char *from = json_string(old, keys[i], "none"),
-                   *to = json_string(now, keys[i], "none");
-        if (strcmp(from, to) != 0)
-            note(r, "%s: %s %.150s -> %.150s", CONFIG_FILE, keys[i], from, to);
-    }
-    cJSON_Delete(old);
-}
-
 enum gate_status run_rules_compare(const char *commit, const char *suite_path,
                                    const struct suite *now, double threshold, struct run_rules *out,
                                    struct gate_error *err)
 {
-    struct suite old = {0};
+    /* Another suite or folder of baselines brings thresholds and times that nothing here can be
+     * compared with. */
+    static const char *const keys[] = {"host_threshold", "suite", "baselines"};
+    RELEASED_BY(buf_release) struct buf text = buf_of(CONFIG_MAX_BYTES);
+    RELEASED_BY(json_delete_at) cJSON *before = NULL;
+    RELEASED_BY(suite_free) struct suite old = {0};
     const cJSON *config;
     TRY(config_read(&config, err));
-    if (config)
-        compare_configs(commit, config, out);
-    if (suite_path && load_old(commit, suite_path, &old)) {
-        compare_suites(&old, now, threshold, out);
-        suite_free(&old);
+    bool known = config && read_old(commit, config_path(CONFIG_FILE), &text) &&
+                 !json_parse(CONFIG_FILE, text.data, text.len, GATE_USAGE, &before, NULL);
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0] && known; i++) {
+        const char *from = json_string(before, keys[i], "none"),
+                   *to = json_string(config, keys[i], "none");
+        if (strcmp(from, to) != 0)
+            note(out, "%s: %s %.150s -> %.150s", CONFIG_FILE, keys[i], from, to);
     }
+    if (!suite_path || !load_old(commit, suite_path, &old))
+        return GATE_OK;
+    for (const struct suite_case *c = now->cases; c < now->cases + now->n_cases; c++)
+        for (size_t k = 0; k < old.n_cases; k++) {
+            double from = old.cases[k].threshold > 0 ? old.cases[k].threshold : threshold;
+            double to = c->threshold > 0 ? c->threshold : threshold;
+            if (!strcmp(old.cases[k].id, c->id) && from != to)
+                note(out, "%s: threshold %.3g %% -> %.3g %%", c->id, 100 * from, 100 * to);
+        }
     return GATE_OK;
 }
 

@@ -78,11 +78,11 @@ static enum gate_status read_project(const char *text, struct comment_target *ou
 static enum gate_status read_github(const struct ci_job *job, struct comment_target *out,
                                     struct gate_error *err)
 {
-    cJSON *event = NULL;
-    enum gate_status status = ci_github_event(&event, err);
+    RELEASED_BY(json_delete_at) cJSON *event = NULL;
+    TRY(ci_github_event(&event, err));
     snprintf(out->change, sizeof out->change, "%s", job->change);
     snprintf(out->head, sizeof out->head, "%s", job->change[0] ? job->head : "");
-    if (!status && !out->change[0]) {
+    if (!out->change[0]) {
         /* The run of another workflow, which may have been a fork's: then the event has no number
          * of a pull request, and where the run's code came from is what there is to look for. */
         const cJSON *run = json_member(event, "workflow_run");
@@ -92,11 +92,10 @@ static enum gate_status read_github(const struct ci_job *job, struct comment_tar
         snprintf(out->fork, sizeof out->fork, "%s",
                  json_string(json_member(run, "head_repository"), "full_name", ""));
     }
-    cJSON_Delete(event);
-    if (!status && !out->change[0] && !out->head[0])
-        status = gate_fail(err, GATE_USAGE,
-                           "the event of this job is about no pull request: give --change NUMBER");
-    return status;
+    if (!out->change[0] && !out->head[0])
+        return gate_fail(err, GATE_USAGE,
+                         "the event of this job is about no pull request: give --change NUMBER");
+    return GATE_OK;
 }
 
 enum gate_status comment_target_read(const struct target_options *o, struct comment_target *out,
@@ -191,7 +190,7 @@ static enum gate_status find_change(struct comment_target *t, struct http_answer
 {
     char path[700], branch[400] = "";
     size_t n = 0;
-    cJSON *pulls = NULL;
+    RELEASED_BY(json_delete_at) cJSON *pulls = NULL;
     const cJSON *pull;
     if (t->change[0])
         return GATE_OK;
@@ -205,7 +204,7 @@ static enum gate_status find_change(struct comment_target *t, struct http_answer
                          "of: give --change NUMBER");
     snprintf(path, sizeof path, "/repos/%s/pulls?state=open&per_page=100&head=%.*s:%s", t->project,
              (int)strcspn(t->fork, "/"), t->fork, branch);
-    enum gate_status status = ask(&t->remote, "GET", path, NULL, answer, &pulls, err);
+    TRY(ask(&t->remote, "GET", path, NULL, answer, &pulls, err));
     cJSON_ArrayForEach (pull, pulls) {
         const cJSON *head = json_member(pull, "head");
         if (!t->change[0] && !strcmp(json_string(head, "sha", ""), t->head) &&
@@ -214,13 +213,12 @@ static enum gate_status find_change(struct comment_target *t, struct http_answer
             snprintf(t->change, sizeof t->change, "%lld",
                      (long long)json_integer(pull, "number", 0));
     }
-    cJSON_Delete(pulls);
-    if (!status && !is_number(t->change))
-        status = gate_fail(err, GATE_NO_VERDICT,
-                           "no open pull request has commit %.12s of %s as its head: it has moved "
-                           "on, or is closed",
-                           t->head, t->fork);
-    return status;
+    if (!is_number(t->change))
+        return gate_fail(err, GATE_NO_VERDICT,
+                         "no open pull request has commit %.12s of %s as its head: it has moved "
+                         "on, or is closed",
+                         t->head, t->fork);
+    return GATE_OK;
 }
 
 /* ---- whose comments count ---- */
@@ -229,11 +227,10 @@ static enum gate_status find_change(struct comment_target *t, struct http_answer
  * with the marker in its first line is taken for ours. */
 static enum gate_status read_user(struct posting *p, struct gate_error *err)
 {
-    cJSON *user = NULL;
+    RELEASED_BY(json_delete_at) cJSON *user = NULL;
     enum gate_status status = ask(&p->t->remote, "GET", "/user", NULL, &p->answer, &user, err);
     snprintf(p->login, sizeof p->login, "%s", json_string(user, "login", ""));
     p->user = json_integer(user, "id", 0);
-    cJSON_Delete(user);
     if (p->t->service == COMMENT_GITHUB && p->answer.status == 403 && !p->answer.retry_after)
         return GATE_OK;
     return status;
@@ -276,7 +273,7 @@ static enum gate_status find_comment(struct posting *p, struct gate_error *err)
     bool more = true;
     p->comment = 0;
     for (int page = 1; more && page <= PAGES_MAX && !p->comment; page++) {
-        cJSON *comments;
+        RELEASED_BY(json_delete_at) cJSON *comments = NULL;
         const cJSON *comment;
         snprintf(rest, sizeof rest, "?per_page=%d&page=%d%s", PER_PAGE, page,
                  p->t->service == COMMENT_GITLAB ? "&sort=asc&order_by=created_at" : "");
@@ -286,7 +283,6 @@ static enum gate_status find_comment(struct posting *p, struct gate_error *err)
             if (!p->comment && is_ours(p, comment))
                 p->comment = json_integer(comment, "id", 0);
         more = cJSON_GetArraySize(comments) == PER_PAGE;
-        cJSON_Delete(comments);
     }
     return GATE_OK;
 }
@@ -294,7 +290,8 @@ static enum gate_status find_comment(struct posting *p, struct gate_error *err)
 static enum gate_status write_comment(struct posting *p, struct gate_error *err)
 {
     char path[500];
-    cJSON *body = cJSON_CreateObject(), *said = NULL;
+    RELEASED_BY(json_delete_at) cJSON *body = cJSON_CreateObject();
+    RELEASED_BY(json_delete_at) cJSON *said = NULL;
     bool update = p->comment > 0, hub = p->t->service == COMMENT_GITHUB;
     cJSON_AddStringToObject(body, "body", p->body);
     put_path(p, update, "", path, sizeof path);
@@ -304,8 +301,6 @@ static enum gate_status write_comment(struct posting *p, struct gate_error *err)
                                           : "PUT",
                                   path, body, &p->answer, &said, err);
     snprintf(p->url, 300, "%s", json_string(said, "html_url", ""));
-    cJSON_Delete(said);
-    cJSON_Delete(body);
     return status;
 }
 
@@ -315,23 +310,22 @@ static enum gate_status check_head(struct posting *p, struct gate_error *err)
 {
     const struct comment_target *t = p->t;
     char path[400];
-    cJSON *change = NULL;
+    RELEASED_BY(json_delete_at) cJSON *change = NULL;
     bool hub = t->service == COMMENT_GITHUB;
     if (!t->head[0])
         return GATE_OK;
     snprintf(path, sizeof path, hub ? "/repos/%s/pulls/%s" : "/projects/%s/merge_requests/%s",
              t->project, t->change);
-    enum gate_status status = ask(&p->t->remote, "GET", path, NULL, &p->answer, &change, err);
+    TRY(ask(&p->t->remote, "GET", path, NULL, &p->answer, &change, err));
     const char *head = json_string(hub ? json_member(change, "head") : change, "sha", "");
-    if (!status && !hex_is(head, 40))
-        status = gate_fail(err, GATE_IO, "GET %s does not say the head of the change", path);
-    else if (!status && strcmp(head, t->head) != 0)
-        status = gate_fail(err, GATE_NO_VERDICT,
-                           "the report is of commit %.12s, but the head of %s %s is now %.12s: "
-                           "nothing was written",
-                           t->head, t->project, t->change, head);
-    cJSON_Delete(change);
-    return status;
+    if (!hex_is(head, 40))
+        return gate_fail(err, GATE_IO, "GET %s does not say the head of the change", path);
+    if (strcmp(head, t->head) != 0)
+        return gate_fail(err, GATE_NO_VERDICT,
+                         "the report is of commit %.12s, but the head of %s %s is now %.12s: "
+                         "nothing was written",
+                         t->head, t->project, t->change, head);
+    return GATE_OK;
 }
 
 /* From the beginning each time: a comment whose receipt was lost is found, and not written twice.

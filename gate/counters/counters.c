@@ -276,28 +276,8 @@ struct places {
     size_t n, at;
 };
 
-/* False: the row cannot be read. What comes before the first mark, behind the last case or beyond
- * its room is left out. */
-static bool take_row(const struct csv_row *row, const struct csv_row *units,
-                     const struct columns *columns, struct places *to)
-{
-    struct ncu_kernel left_out;
-    if (row->n != columns->n)
-        return false;
-    if (strstr(row->field[columns->name], NCU_MARK)) {
-        to->at++;
-        return true;
-    }
-    struct ncu_table *table = to->at && to->at <= to->n ? &to->cases[to->at - 1] : NULL;
-    bool room = table && table->n < NCU_KERNELS_MAX;
-    if (!read_kernel(row, units, columns, room ? &table->kernels[table->n] : &left_out))
-        return false;
-    if (room)
-        table->n++;
-    return true;
-}
-
-/* The header, the units, and a row for each launch. */
+/* The header, the units, and a row for each launch. What comes before the first mark, behind the
+ * last case or beyond its room is left out. */
 static enum gate_status read_table(char *at, struct places *to, struct gate_error *err)
 {
     struct csv_row header, units, row;
@@ -317,9 +297,18 @@ static enum gate_status read_table(char *at, struct places *to, struct gate_erro
     if (csv_take(&at, &units) || units.n != columns.n || units.field[columns.id][0])
         return gate_fail(err, GATE_IO, "ncu wrote a table without units");
     while (*at) {
+        struct ncu_kernel left_out;
+        struct ncu_table *table = to->at && to->at <= to->n ? &to->cases[to->at - 1] : NULL;
+        bool room = table && table->n < NCU_KERNELS_MAX,
+             good = !csv_take(&at, &row) && row.n == columns.n;
+        bool marks = good && strstr(row.field[columns.name], NCU_MARK);
         n++;
-        if (csv_take(&at, &row) || !take_row(&row, &units, &columns, to))
+        if (!good || (!marks && !read_kernel(&row, &units, &columns,
+                                             room ? &table->kernels[table->n] : &left_out)))
             return gate_fail(err, GATE_IO, "ncu wrote a row that cannot be read, number %zu", n);
+        to->at += marks;
+        if (room && !marks)
+            table->n++;
     }
     return n ? GATE_OK : gate_fail(err, GATE_IO, "ncu wrote a table without rows");
 }

@@ -388,7 +388,8 @@ static void put_side(cJSON *row, const char *name, const struct diff_side *s)
 
 void diff_write_json(const struct diff *d, struct buf *out)
 {
-    cJSON *top = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(top, "kernels");
+    RELEASED_BY(json_delete_at) cJSON *top = cJSON_CreateObject();
+    cJSON *rows = cJSON_AddArrayToObject(top, "kernels");
     if (d->why[0])
         cJSON_AddStringToObject(top, "no_instructions", d->why);
     for (size_t i = 0; i < d->n; i++) {
@@ -402,5 +403,4 @@ void diff_write_json(const struct diff *d, struct buf *out)
         cJSON_AddItemToArray(rows, row);
     }
     json_write(top, true, out);
-    cJSON_Delete(top);
 }

@@ -56,18 +56,13 @@ static enum gate_status member_of(struct reading *r, const cJSON *object, const 
 #define NUMBER cJSON_IsNumber, "a number"
 #define LIST cJSON_IsArray, "an array"
 
-static void delete_tree(cJSON **tree)
-{
-    cJSON_Delete(*tree);
-}
-
 /* Parses the file and reads its head, then each element of its benchmarks. */
 static enum gate_status
 each_benchmark(struct reading *r, enum gate_status (*head)(struct reading *, const cJSON *),
                enum gate_status (*one)(struct reading *, const cJSON *, const char *))
 {
     char pointer[POINTER_SIZE];
-    RELEASED_BY(delete_tree) cJSON *tree = NULL;
+    RELEASED_BY(json_delete_at) cJSON *tree = NULL;
     const cJSON *list, *item;
     size_t i = 0;
     TRY(json_parse(r->name, r->text, r->len, GATE_IO, &tree, r->err));

@@ -80,7 +80,7 @@ bool report_is_one(const char *beginning)
 
 bool report_read_early(const char *text, size_t len, struct report_early *out)
 {
-    cJSON *tree = NULL;
+    RELEASED_BY(json_delete_at) cJSON *tree = NULL;
     if (json_parse("the report", text, len, GATE_IO, &tree, NULL))
         return false;
     const char *message = json_string(tree, "message", "");
@@ -91,7 +91,6 @@ bool report_read_early(const char *text, size_t len, struct report_early *out)
         out->exit_code = (int)exit_code;
         memcpy(out->message, message, strlen(message) + 1);
     }
-    cJSON_Delete(tree);
     return good;
 }
 

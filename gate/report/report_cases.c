@@ -41,25 +41,6 @@ static void candidate_cells(const struct page *p, struct table *t, const struct 
         table_cell(t, TERM_PLAIN, isnan(shares[i]) ? "" : units_share(shares[i], text));
 }
 
-/* p50, change and its half width. */
-static void baseline_cells(const struct page *p, struct table *t, const struct document_case *c)
-{
-    enum verdict v = (enum verdict)c->verdict;
-    bool stored;
-    double baseline_ns = report_baseline_ns(c, &stored);
-    char text[UNITS_MAX], baseline_text[UNITS_MAX + 2];
-    units_duration(baseline_ns, text);
-    snprintf(baseline_text, sizeof baseline_text, stored ? "(%s)" : "%s", text);
-    table_cell(t, stored ? TERM_DIM : TERM_PLAIN, baseline_ns > 0 ? baseline_text : "none");
-    table_cell(t, v == VERDICT_PASS ? TERM_PLAIN : page_colour(v),
-               c->has_ratio && c->ratio.value > 0    ? units_change(c->ratio.value, text)
-               : report_is_same_code(c)              ? "same code"
-               : p->markdown && c->mode == MODE_NONE ? "no baseline"
-                                                     : "");
-    table_cell(t, TERM_DIM,
-               c->has_ratio ? units_percent(fabs(c->ratio.hi - c->ratio.lo) / 2, text) : "");
-}
-
 /* p50, p90, and how many times faster than the provider the candidate is. */
 static void provider_cells(struct table *t, const struct document_case *c, const char *provider)
 {
@@ -84,15 +65,26 @@ static void provider_cells(struct table *t, const struct document_case *c, const
 static void case_row(const struct page *p, struct table *t, const struct document_case *c,
                      struct buf *text)
 {
-    char mde[UNITS_MAX];
+    char number[UNITS_MAX];
     enum verdict v = (enum verdict)c->verdict;
+    bool stored;
+    double baseline_ns = report_baseline_ns(c, &stored);
     buf_clear(text);
     page_put_case(p, c, text);
     table_cell(t, TERM_PLAIN, p->markdown ? text->data : c->id);
     candidate_cells(p, t, c);
-    baseline_cells(p, t, c);
+    buf_clear(text);
+    buf_printf(text, stored ? "(%s)" : "%s", units_duration(baseline_ns, number));
+    table_cell(t, stored ? TERM_DIM : TERM_PLAIN, baseline_ns > 0 ? text->data : "none");
+    table_cell(t, v == VERDICT_PASS ? TERM_PLAIN : page_colour(v),
+               c->has_ratio && c->ratio.value > 0    ? units_change(c->ratio.value, number)
+               : report_is_same_code(c)              ? "same code"
+               : p->markdown && c->mode == MODE_NONE ? "no baseline"
+                                                     : "");
+    table_cell(t, TERM_DIM,
+               c->has_ratio ? units_percent(fabs(c->ratio.hi - c->ratio.lo) / 2, number) : "");
     table_cell(t, report_is_unresolved(p->run, c) ? TERM_YELLOW : TERM_PLAIN,
-               c->mde >= 0 ? units_percent(c->mde, mde) : "");
+               c->mde >= 0 ? units_percent(c->mde, number) : "");
     for (size_t i = 0; i < p->run->n_providers; i++)
         provider_cells(t, c, p->run->providers[i]);
     buf_clear(text);

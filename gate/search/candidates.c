@@ -358,9 +358,8 @@ static enum gate_status next_line(struct hunt *h, struct buf *line, struct gate_
         return GATE_OK;
     }
     RELEASED_BY(buf_release) struct buf text = buf_of(SEEN_MAX);
-    cJSON *seen = hunt_describe(h);
+    RELEASED_BY(json_delete_at) cJSON *seen = hunt_describe(h);
     json_write(seen, true, &text);
-    cJSON_Delete(seen);
     if (text.failed)
         return gate_fail(err, GATE_INTERNAL, "the results so far are too large");
     TRY(file_write_atomic(h->seen, text.data, text.len, err));
@@ -376,7 +375,7 @@ static enum gate_status next_line(struct hunt *h, struct buf *line, struct gate_
 static bool read_proposal(struct hunt *h, const struct buf *line, struct gate_error *why)
 {
     struct candidate *c = &h->candidates[h->race.n];
-    cJSON *o = NULL;
+    RELEASED_BY(json_delete_at) cJSON *o = NULL;
     *c = (struct candidate){.is_file = true};
     if (json_parse("the proposal", line->data, line->len, GATE_USAGE, &o, why))
         return false;
@@ -393,7 +392,6 @@ static bool read_proposal(struct hunt *h, const struct buf *line, struct gate_er
                   "it has neither a \"library\" nor \"parameters\" with values "
                   "that --parameter allows");
     }
-    cJSON_Delete(o);
     for (size_t i = 0; known && i < h->race.n; i++)
         if (!strcmp(h->candidates[i].name, c->name)) {
             gate_fail(why, GATE_USAGE, "'%.200s' was proposed before", c->name);

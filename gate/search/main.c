@@ -126,7 +126,7 @@ cJSON *hunt_describe(const struct hunt *h)
 
 static void print_json(const struct hunt *h, const struct race_end *end)
 {
-    cJSON *o = hunt_describe(h);
+    RELEASED_BY(json_delete_at) cJSON *o = hunt_describe(h);
     cJSON_AddNumberToObject(o, "runs", (double)h->n_runs);
     cJSON_AddNumberToObject(o, "confirmations", (double)end->confirmations);
     if (end->won) {
@@ -142,7 +142,6 @@ static void print_json(const struct hunt *h, const struct race_end *end)
     RELEASED_BY(buf_release) struct buf text = buf_of(COMMAND_MAX_OUTPUT);
     json_write(o, true, &text);
     fputs(text.data, stdout);
-    cJSON_Delete(o);
 }
 
 static void print_text(const struct hunt *h, const struct race_end *end)
