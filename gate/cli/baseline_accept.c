@@ -209,28 +209,6 @@ static enum gate_status read_measurement(const struct document *d, const struct 
     return GATE_OK;
 }
 
-/* Of a pattern, what the library does not serve is no part. */
-static enum gate_status read_measurements(const struct baseline_request *r,
-                                          const struct document *d, struct accepted *out, size_t *n,
-                                          struct gate_error *err)
-{
-    if (d->git.dirty && !r->allow_dirty)
-        return gate_fail(err, GATE_USAGE,
-                         "run %.8s was measured with uncommitted changes, so no commit builds its "
-                         "library: commit them and measure again, or add --allow-dirty",
-                         d->uuid);
-    for (size_t i = 0; i < d->n_cases; i++) {
-        const struct document_case *c = &d->cases[i];
-        if (fnmatch(r->cases, c->id, 0) || (is_pattern(r) && is_usable(c) && !find_measured(c)))
-            continue;
-        TRY(read_measurement(d, c, &out[*n], err));
-        ++*n;
-    }
-    return *n ? GATE_OK
-              : gate_fail(err, GATE_USAGE, "run %.8s has no verified measurement of '%s'", d->uuid,
-                          r->cases);
-}
-
 /* ---- the baselines ---- */
 
 #define OF accepted
@@ -299,41 +277,47 @@ static void unlock(const int *lock)
         close(*lock);
 }
 
-static enum gate_status store_all(const struct baseline_request *r, const char *path,
-                                  const struct document *d, struct accepted *list, size_t n,
-                                  struct gate_error *err)
-{
-    char author[400];
-    struct baseline_entry old = {0};
-    RELEASED_BY(release_baseline) struct baseline *baseline = NULL;
-    RELEASED_BY(unlock) int lock = -1;
-    TRY(baseline_lock(r->baselines, &lock, err));
-    TRY(baseline_load(path, d->device.model, &baseline, err));
-    origin_author(author, sizeof author);
-    const struct baseline_note note = {BASELINE_ACCEPT, r->reason, author, clock_wall_ms()};
-    for (size_t i = 0; i < n; i++) {
-        const char *case_id = list[i].entry.case_id;
-        if (baseline_find(baseline, case_id, d->contract, &old))
-            list[i].from_ns = old.p50_ns;
-        TRY(baseline_set(baseline, case_id, d->contract, &list[i].entry, &note, err));
-    }
-    return baseline_save(baseline, path, err);
-}
-
 enum gate_status baseline_accept(const struct baseline_request *r, struct gate_error *err)
 {
     RELEASED_BY(command_close_store) struct store *store = NULL;
-    RELEASED_BY(document_release) struct document document = {0};
+    RELEASED_BY(document_release) struct document d = {0};
+    RELEASED_BY(release_baseline) struct baseline *baseline = NULL;
+    RELEASED_BY(unlock) int lock = -1;
+    char author[400];
+    struct baseline_entry old = {0};
     size_t n = 0;
     enum gate_status status = store_open(r->db, STORE_READ_ONLY, &store, err);
     if (status && access(r->db, F_OK) != 0)
         status = not_here(r, status, err);
     TRY(status);
-    TRY(open_run(r, store, &document, err));
-    RELEASED_BY(free_at) struct accepted *list = xcalloc(document.n_cases + 1, sizeof *list);
-    TRY(read_measurements(r, &document, list, &n, err));
-    RELEASED_BY(free_at) char *path = baseline_path(r->baselines, document.device.model);
-    TRY(store_all(r, path, &document, list, n, err));
+    TRY(open_run(r, store, &d, err));
+    if (d.git.dirty && !r->allow_dirty)
+        return gate_fail(err, GATE_USAGE,
+                         "run %.8s was measured with uncommitted changes, so no commit builds its "
+                         "library: commit them and measure again, or add --allow-dirty",
+                         d.uuid);
+    RELEASED_BY(free_at) struct accepted *list = xcalloc(d.n_cases, sizeof *list);
+    for (const struct document_case *c = d.cases; c < d.cases + d.n_cases; c++) {
+        /* Of a pattern, what the library does not serve is no part. */
+        if (fnmatch(r->cases, c->id, 0) || (is_pattern(r) && is_usable(c) && !find_measured(c)))
+            continue;
+        TRY(read_measurement(&d, c, &list[n], err));
+        n++;
+    }
+    if (!n)
+        return gate_fail(err, GATE_USAGE, "run %.8s has no verified measurement of '%s'", d.uuid,
+                         r->cases);
+    RELEASED_BY(free_at) char *path = baseline_path(r->baselines, d.device.model);
+    TRY(baseline_lock(r->baselines, &lock, err));
+    TRY(baseline_load(path, d.device.model, &baseline, err));
+    origin_author(author, sizeof author);
+    const struct baseline_note note = {BASELINE_ACCEPT, r->reason, author, clock_wall_ms()};
+    for (struct accepted *a = list; a < list + n; a++) {
+        if (baseline_find(baseline, a->entry.case_id, d.contract, &old))
+            a->from_ns = old.p50_ns;
+        TRY(baseline_set(baseline, a->entry.case_id, d.contract, &a->entry, &note, err));
+    }
+    TRY(baseline_save(baseline, path, err));
     return print(r, path, list, n, err);
 }
 

@@ -340,23 +340,6 @@ static enum gate_status write_ignored(const struct init *i)
     return GATE_OK;
 }
 
-static enum gate_status write_config(struct init *i, bool is_there)
-{
-    RELEASED_BY(buf_release) struct buf text = buf_of(FILE_MAX_BYTES);
-    if (!is_there) {
-        i->config = cJSON_CreateObject();
-        cJSON_AddStringToObject(i->config, "schema", "gate-config/1");
-        for (size_t k = 0; k < MEMBERS; k++)
-            cJSON_AddStringToObject(i->config, members[k].key, *member(i, k));
-    }
-    if (!i->config) {
-        printf("kept      " CONFIG_FILE ", which exists\n");
-        return GATE_OK;
-    }
-    json_write(i->config, true, &text);
-    return write_file(i, CONFIG_FILE, &text);
-}
-
 /* Is the pipeline that is there the one that an earlier call wrote for this folder? */
 static bool is_own_pipeline(const struct init *i)
 {
@@ -448,7 +431,19 @@ static enum gate_status write_all(struct init *i)
         find_branch(i);
     if (!i->ci)
         i->ci = find_ci(i);
-    TRY(write_config(i, is_there));
+    RELEASED_BY(buf_release) struct buf text = buf_of(FILE_MAX_BYTES);
+    if (!is_there) {
+        i->config = cJSON_CreateObject();
+        cJSON_AddStringToObject(i->config, "schema", "gate-config/1");
+        for (size_t k = 0; k < MEMBERS; k++)
+            cJSON_AddStringToObject(i->config, members[k].key, *member(i, k));
+    }
+    if (i->config) {
+        json_write(i->config, true, &text);
+        TRY(write_file(i, CONFIG_FILE, &text));
+    } else {
+        printf("kept      " CONFIG_FILE ", which exists\n");
+    }
     if (paths_is_suite_file(i->suite)) {
         /* A suite is work of its owner, which nobody means by the --force that renews a job. */
         if (!(i->force && i->example) && !access(i->suite, F_OK))

@@ -116,23 +116,6 @@ static bool is_own(const struct option_def *o)
     return false;
 }
 
-static enum gate_status start_part(struct part *p, size_t index, size_t n, const char *folder,
-                                   const char *seed, const struct options_seen *seen,
-                                   struct gate_error *err)
-{
-    const char *argv[WORDS_MAX] = {"/proc/self/exe", "run"};
-    char names[OPTIONS_MAX][OPTION_WORD_MAX], shard[48];
-    const char *const last[] = {"--device", p->device, "--shard",  shard,
-                                "--seed",   seed,      "--report", p->report};
-    snprintf(p->device, sizeof p->device, "cuda:%zu", index);
-    snprintf(shard, sizeof shard, "%zu/%zu", index + 1, n);
-    snprintf(p->report, sizeof p->report, "json=%s/%zu.json", folder, index);
-    size_t n_words = 2 + options_repeat(seen, is_own, names, argv + 2,
-                                        WORDS_MAX - sizeof last / sizeof *last - 3);
-    memcpy(argv + n_words, last, sizeof last);
-    return process_start(&p->process, (char *const *)argv, err);
-}
-
 /* Its table is thrown away, and what it said on standard error is said unless another part has. */
 static enum gate_status end_part(struct part *p, struct buf *said, struct gate_error *err)
 {
@@ -158,8 +141,20 @@ static enum gate_status run_parts(struct part *parts, size_t n, const char *fold
     RELEASED_BY(buf_release) struct buf said = buf_of(COMMAND_MAX_OUTPUT);
     enum gate_status status = GATE_OK;
     snprintf(seed, sizeof seed, "%" PRIx64, r->seed);
-    for (; started < n && !status; started += !status)
-        status = start_part(&parts[started], started, n, folder, seed, seen, err);
+    for (; started < n && !status; started += !status) {
+        struct part *p = &parts[started];
+        const char *argv[WORDS_MAX] = {"/proc/self/exe", "run"};
+        char names[OPTIONS_MAX][OPTION_WORD_MAX], shard[48];
+        const char *const last[] = {"--device", p->device, "--shard",  shard,
+                                    "--seed",   seed,      "--report", p->report};
+        snprintf(p->device, sizeof p->device, "cuda:%zu", started);
+        snprintf(shard, sizeof shard, "%zu/%zu", started + 1, n);
+        snprintf(p->report, sizeof p->report, "json=%s/%zu.json", folder, started);
+        size_t n_words = 2 + options_repeat(seen, is_own, names, argv + 2,
+                                            WORDS_MAX - sizeof last / sizeof *last - 3);
+        memcpy(argv + n_words, last, sizeof last);
+        status = process_start(&p->process, (char *const *)argv, err);
+    }
     for (size_t i = 0; i < started; i++) {
         if (status)
             process_kill(&parts[i].process, (char[96]){0}, 96);

@@ -149,24 +149,6 @@ static enum gate_status resolve(const struct run_request *r, struct run_session 
     return GATE_OK;
 }
 
-static enum gate_status open_against(struct run_request *r, struct run_session *s,
-                                     struct gate_error *err)
-{
-    const struct document_device *device = &s->setup.supervisor->greeting.m.device;
-    const char *warn_against = r->policy.warn_against;
-    s->recipe = r->recipe.library ? r->recipe : run_request_recipe(r, device->kind == DEVICE_HOST);
-    TRY(resolve(r, s, &r->policy.against, &s->against, err));
-    if (r->policy.against == s->against.commit)
-        r->policy.base = base_branch(r, &s->origin);
-    TRY(resolve(r, s, &r->policy.warn_against, &s->warn_against, err));
-    if (!is_baseline(r->policy.against) && !(warn_against && is_baseline(warn_against)))
-        return GATE_OK;
-    s->baseline_path = baseline_path(r->baselines, device->model);
-    if (keeps_baselines(r) && !r->shard.count)
-        TRY(open_for_keeping(r, s, err));
-    return baseline_load(s->baseline_path, device->model, &s->baseline, err);
-}
-
 static void set_against(struct run *run, const struct run_session *s, const char *what,
                         const struct revision *found)
 {
@@ -243,7 +225,20 @@ static enum gate_status session_open(struct run_request *r, struct run_session *
     if (r->history)
         TRY(store_open(r->db, STORE_READ_WRITE, &s->store, err));
     TRY(run_setup_open(r, &s->setup, err));
-    TRY(open_against(r, s, err));
+    const struct document_device *device = &s->setup.supervisor->greeting.m.device;
+    const char **against = &r->policy.against, **warn_against = &r->policy.warn_against;
+    const bool stored = is_baseline(*against) || (*warn_against && is_baseline(*warn_against));
+    s->recipe = r->recipe.library ? r->recipe : run_request_recipe(r, device->kind == DEVICE_HOST);
+    TRY(resolve(r, s, against, &s->against, err));
+    if (*against == s->against.commit)
+        r->policy.base = base_branch(r, &s->origin);
+    TRY(resolve(r, s, warn_against, &s->warn_against, err));
+    if (stored) {
+        s->baseline_path = baseline_path(r->baselines, device->model);
+        if (keeps_baselines(r) && !r->shard.count)
+            TRY(open_for_keeping(r, s, err));
+        TRY(baseline_load(s->baseline_path, device->model, &s->baseline, err));
+    }
     TRY(compare_rules(r, s, err));
     start(r, s);
     if (keeps_baselines(r) && s->origin.dirty && !r->policy.allow_dirty)
@@ -308,17 +303,6 @@ static enum gate_status keep_document(const struct run_request *r, struct run_se
     return run_reports_finish(r, &document, status, err);
 }
 
-/* The second comparison has workers of its own, and no other worker is on the device then. */
-static enum gate_status measure_warning(struct run_session *s, struct gate_error *err)
-{
-    supervisor_retire_worker(s->setup.supervisor);
-    TRY(supervisor_start(&s->setup.target.options, &s->supervisor, err));
-    TRY(run_start(&s->warning, s->supervisor, err));
-    TRY(run_measure(&s->warning, s->supervisor, show_case, err));
-    run_add_warning(&s->run, &s->warning);
-    return GATE_OK;
-}
-
 static void retire_workers(const struct run_session *s)
 {
     supervisor_retire_worker(s->setup.supervisor);
@@ -369,8 +353,14 @@ static enum gate_status measure(const struct run_request *r, struct run_session 
     TRY(run_start(&s->run, s->setup.supervisor, err));
     TRY(interrupt_catch(err));
     TRY(run_measure(&s->run, s->setup.supervisor, show_case, err));
-    if (r->policy.warn_against)
-        TRY(measure_warning(s, err));
+    if (r->policy.warn_against) {
+        /* The second comparison has workers of its own, and no other is on the device then. */
+        supervisor_retire_worker(s->setup.supervisor);
+        TRY(supervisor_start(&s->setup.target.options, &s->supervisor, err));
+        TRY(run_start(&s->warning, s->supervisor, err));
+        TRY(run_measure(&s->warning, s->supervisor, show_case, err));
+        run_add_warning(&s->run, &s->warning);
+    }
     TRY(diagnose(r, s, err));
     return r->no_ceilings ? GATE_OK : measure_ceilings(s, err);
 }

@@ -221,29 +221,11 @@ static unsigned architecture_of(const struct diff_row *row)
     return (row->new.kernel ? &row->new : &row->old)->resources.architecture;
 }
 
-static void put_row(const struct diff_row *row, bool markdown, struct table *t)
-{
-    char text[16];
-    RELEASED_BY(buf_release) struct buf name = buf_of(NAME_MAX_BYTES);
-    snprintf(text, sizeof text, "%u", architecture_of(row));
-    table_cell(t, TERM_DIM, text);
-    table_cell(t, row->change == DIFF_SAME ? TERM_DIM : TERM_YELLOW, changes[row->change]);
-    for (int r = 0; r < RESOURCE_COUNT; r++) {
-        char new[24], old[24], both[64];
-        put_figure(&row->new, (enum resource)r, new);
-        put_figure(&row->old, (enum resource)r, old);
-        bool differs = new[0] && old[0] && strcmp(new, old) != 0;
-        snprintf(both, sizeof both, "%s -> %s", old, new);
-        table_cell(t, differs ? TERM_YELLOW : TERM_PLAIN, differs ? both : new[0] ? new : old);
-    }
-    (markdown ? markdown_code : term_puts)(name_of(row), &name);
-    table_cell(t, TERM_PLAIN, name.data);
-}
-
 void diff_write(const struct diff *d, bool all, const struct report_style *style, struct buf *out)
 {
     struct table_column columns[COLUMNS] = {{0}};
     char titles[COLUMNS][32];
+    RELEASED_BY(buf_release) struct buf name = buf_of(NAME_MAX_BYTES);
     for (size_t i = 0; i < COLUMNS; i++) {
         snprintf(titles[i], sizeof titles[i], "%s",
                  i == 0            ? "sm"
@@ -255,9 +237,25 @@ void diff_write(const struct diff *d, bool all, const struct report_style *style
         columns[i] = (struct table_column){titles[i], i != 1 && i != COLUMNS - 1, 0};
     }
     struct table *t = table_new(columns, COLUMNS);
-    for (size_t i = 0; i < d->n; i++)
-        if (all || d->rows[i].change != DIFF_SAME)
-            put_row(&d->rows[i], style->markdown, t);
+    for (const struct diff_row *row = d->rows; row < d->rows + d->n; row++) {
+        char text[16];
+        if (!all && row->change == DIFF_SAME)
+            continue;
+        snprintf(text, sizeof text, "%u", architecture_of(row));
+        table_cell(t, TERM_DIM, text);
+        table_cell(t, row->change == DIFF_SAME ? TERM_DIM : TERM_YELLOW, changes[row->change]);
+        for (int r = 0; r < RESOURCE_COUNT; r++) {
+            char new[24], old[24], both[64];
+            put_figure(&row->new, (enum resource)r, new);
+            put_figure(&row->old, (enum resource)r, old);
+            bool differs = new[0] && old[0] && strcmp(new, old) != 0;
+            snprintf(both, sizeof both, "%s -> %s", old, new);
+            table_cell(t, differs ? TERM_YELLOW : TERM_PLAIN, differs ? both : new[0] ? new : old);
+        }
+        buf_clear(&name);
+        (style->markdown ? markdown_code : term_puts)(name_of(row), &name);
+        table_cell(t, TERM_PLAIN, name.data);
+    }
     if (d->n > (all ? 0 : d->count[DIFF_SAME])) {
         table_markdown(t, COLUMNS - 1, titles[COLUMNS - 1], true);
         table_write(t, style, out);

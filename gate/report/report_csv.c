@@ -104,41 +104,12 @@ static const struct {
 
 #define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-static void put_stage(const struct document_case *c, enum document_stage stage, struct buf *out)
-{
-    const char *separator = "";
-    for (size_t i = 0; i < c->n_processes; i++) {
-        if (c->processes[i].stage != (int)stage)
-            continue;
-        buf_puts(out, separator);
-        if (!isnan(c->processes[i].log_ratio))
-            json_write_number(c->processes[i].log_ratio, out);
-        separator = ";";
-    }
-}
-
 #define STEPS_MAX 4 /* with the NULL behind them */
 
 /* The fields on the way to the member of each column. */
 struct steps {
     const struct field *of[N_COLUMNS][STEPS_MAX];
 };
-
-static void find_steps(struct steps *out)
-{
-    static const struct shape *const roots[] = {
-        [RUN] = &document_shape, [CASE] = &document_case_shape, [ARM] = &document_arm_shape};
-    for (size_t i = 0; i < N_COLUMNS; i++) {
-        const struct shape *s = columns[i].root < FIRST ? roots[columns[i].root] : NULL;
-        const char *path = columns[i].path;
-        for (size_t n, k = 0; s; path += n + 1, s = out->of[i][k++]->shape) {
-            const struct field *f = s->fields;
-            for (n = strcspn(path, "."); strncmp(f->key, path, n) != 0 || f->key[n]; f++)
-                assert(f + 1 < s->fields + s->n);
-            out->of[i][k] = f;
-        }
-    }
-}
 
 /* `arm`: NULL: there is none. */
 static void put_row(const struct steps *steps, const struct document *d,
@@ -148,10 +119,18 @@ static void put_row(const struct steps *steps, const struct document *d,
     for (size_t i = 0; i < N_COLUMNS; i++) {
         if (i > 0)
             buf_putc(out, ',');
-        if (columns[i].root >= FIRST) {
-            put_stage(c, columns[i].root == FIRST ? STAGE_FIRST : STAGE_CONFIRMATION, out);
-            continue;
+        const char *separator = "";
+        for (size_t k = 0; k < c->n_processes && columns[i].root >= FIRST; k++) {
+            const struct document_process *process = &c->processes[k];
+            if ((process->stage == STAGE_FIRST) != (columns[i].root == FIRST))
+                continue;
+            buf_puts(out, separator);
+            if (!isnan(process->log_ratio))
+                json_write_number(process->log_ratio, out);
+            separator = ";";
         }
+        if (columns[i].root >= FIRST)
+            continue;
         const char *from = roots[columns[i].root];
         const struct field *const *step = steps->of[i];
         for (; from && step[1]; step++) { /* a part on the way may not be known */
@@ -177,8 +156,19 @@ void report_csv_header(struct buf *out)
 
 void report_csv_rows(const struct document *document, struct buf *out)
 {
+    static const struct shape *const roots[] = {
+        [RUN] = &document_shape, [CASE] = &document_case_shape, [ARM] = &document_arm_shape};
     struct steps steps = {{{NULL}}};
-    find_steps(&steps);
+    for (size_t i = 0; i < N_COLUMNS; i++) {
+        const struct shape *s = columns[i].root < FIRST ? roots[columns[i].root] : NULL;
+        const char *path = columns[i].path;
+        for (size_t n, k = 0; s; path += n + 1, s = steps.of[i][k++]->shape) {
+            const struct field *f = s->fields;
+            for (n = strcspn(path, "."); strncmp(f->key, path, n) != 0 || f->key[n]; f++)
+                assert(f + 1 < s->fields + s->n);
+            steps.of[i][k] = f;
+        }
+    }
     for (size_t i = 0; i < document->n_cases; i++) {
         const struct document_case *c = &document->cases[i];
         if (c->n_arms == 0)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "gate/base/file.h"
-#include "gate/base/json.h"
 #include "tests/tools/sample_put.h"
 #include "tests/unit/report_sample.h"
 #include "tests/unit/unit.h"

@@ -6,8 +6,8 @@
 #ifndef TESTS_UNIT_REPORT_SAMPLE_H
 #define TESTS_UNIT_REPORT_SAMPLE_H
 
-#include <cjson/cJSON.h>
-
+#include "gate/base/alloc.h"
+#include "gate/base/json.h"
 #include "gate/report/report.h"
 
 extern const struct report_style report_plain; /* no colour, of any width */

@@ -107,7 +107,7 @@ static bool check_text(const char *text, size_t len)
     struct gate_error err = {0};
     char said[400];
     unsigned line, column;
-    cJSON *tree = NULL;
+    RELEASED_BY(json_delete_at) cJSON *tree = NULL;
     char *exact = malloc(len ? len : 1); /* without a NUL behind it */
     RELEASED_BY(buf_release) struct buf out = buf_of(1 << 24);
     assert_non_null(memcpy(exact, text, len));
@@ -131,14 +131,13 @@ static bool check_text(const char *text, size_t len)
         fail_msg("%.*s\n%s: %s\n%s", (int)len, text, fault.pointer, fault.message, err.message);
     }
     free(exact);
-    cJSON_Delete(tree);
     return good;
 }
 
 TEST(a_text_is_read_as_it_is)
 {
     static const char bytes[] = "\"\\{}[],:0-.eu \x80";
-    cJSON *run = full_run();
+    RELEASED_BY(json_delete_at) cJSON *run = full_run();
     size_t n_good = 0, n_bad = 0;
     RELEASED_BY(buf_release) struct buf text = buf_of(1 << 24);
     json_write(run, false, &text);
@@ -155,7 +154,6 @@ TEST(a_text_is_read_as_it_is)
         text.data[i] = was;
     }
     assert_true(n_good > 1000 && n_bad > 1000);
-    cJSON_Delete(run);
 }
 
 static void replace(struct buf *text, const char *from, const char *to)
@@ -209,13 +207,12 @@ TEST(a_text_may_be_odd)
 /* A list that is too long is passed over to its end, whatever is in it. */
 TEST(a_list_has_a_longest_length)
 {
-    cJSON *run = full_run();
+    RELEASED_BY(json_delete_at) cJSON *run = full_run();
     RELEASED_BY(buf_release) struct buf text = buf_of(1 << 24);
     json_write(run, false, &text);
     for (int i = 0; i < 17; i++)
         replace(&text, "\"absent\":[", "\"absent\":[{\"provider\":\"a\",\"reason\":\"\"},");
     assert_false(check_text(text.data, text.len));
-    cJSON_Delete(run);
 }
 
 /* ---- the writer ---- */
@@ -230,13 +227,12 @@ static void assert_round_trip(const cJSON *run)
         fail_msg("%s: %s", fault.pointer, fault.message);
     document_write(&d, &text);
     document_release(&d);
-    cJSON *back = parse(text.data, text.len);
+    RELEASED_BY(json_delete_at) cJSON *back = parse(text.data, text.len);
     assert_same(run, back);
     assert_true(sample_read(back, &d, &fault));
     document_write(&d, &again);
     assert_string_equal(text.data, again.data);
     document_release(&d);
-    cJSON_Delete(back);
 }
 
 TEST(what_is_read_is_written_again)
@@ -258,7 +254,6 @@ TEST(a_recorded_run_is_written_again)
     RELEASED_BY(buf_release) struct buf text = buf_of(1 << 24);
     if (file_read("tests/data/run-h200.json", &text, &err))
         fail_msg("%s", err.message);
-    cJSON *run = parse(text.data, text.len);
+    RELEASED_BY(json_delete_at) cJSON *run = parse(text.data, text.len);
     assert_round_trip(run);
-    cJSON_Delete(run);
 }

@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/json.h"
 #include "gate/document/document.h"
 #include "tests/tools/sample_devices.h"
@@ -50,7 +51,7 @@ static void assert_accepted(const cJSON *document, int64_t now_ms)
 
 TEST(a_run_is_of_no_time_before_2015)
 {
-    cJSON *document = sample_run(&plan, 1);
+    RELEASED_BY(json_delete_at) cJSON *document = sample_run(&plan, 1);
     int64_t now_ms = json_integer(document, "time_ms", 0);
     set(document, "time_ms", 0);
     assert_refused(document, now_ms, "/time_ms",
@@ -60,22 +61,20 @@ TEST(a_run_is_of_no_time_before_2015)
                    "is 1420070399999, before 2015: set the clock of the machine that ran it");
     set(document, "time_ms", DOCUMENT_FIRST_MS);
     assert_accepted(document, now_ms);
-    cJSON_Delete(document);
 }
 
 TEST(a_run_is_not_of_the_future)
 {
-    cJSON *document = sample_run(&plan, 1);
+    RELEASED_BY(json_delete_at) cJSON *document = sample_run(&plan, 1);
     int64_t now_ms = json_integer(document, "time_ms", 0);
     assert_accepted(document, now_ms - 24 * HOUR_MS);
     assert_refused(document, now_ms - 48 * HOUR_MS, "/time_ms",
                    "is 2.0 days ahead of this machine's clock");
-    cJSON_Delete(document);
 }
 
 TEST(a_baseline_is_not_of_the_future)
 {
-    cJSON *document = sample_run(&plan, 1);
+    RELEASED_BY(json_delete_at) cJSON *document = sample_run(&plan, 1);
     int64_t now_ms = json_integer(document, "time_ms", 0);
     cJSON *item = cJSON_GetArrayItem(json_member(document, "cases"), 2);
     cJSON *baseline = cJSON_GetObjectItem(item, "baseline");
@@ -84,7 +83,6 @@ TEST(a_baseline_is_not_of_the_future)
     set(baseline, "time_ms", now_ms + 48 * HOUR_MS);
     assert_refused(document, now_ms, "/cases/2/baseline/time_ms",
                    "is 2.0 days ahead of this machine's clock");
-    cJSON_Delete(document);
 }
 
 /* ---- calibrations ---- */
@@ -131,10 +129,9 @@ TEST(a_calibration_says_what_its_cases_give)
 
 static void check_history(const struct sample_plan *p)
 {
-    cJSON *newest = sample_run(p, p->n_runs - 1);
+    RELEASED_BY(json_delete_at) cJSON *newest = sample_run(p, p->n_runs - 1);
     int64_t now_ms = json_integer(newest, "time_ms", 0);
     struct field_fault fault;
-    cJSON_Delete(newest);
     for (int i = 0; i < p->n_runs; i++) {
         cJSON *document = sample_run(p, i);
         if (!check(document, now_ms, &fault))

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/base/alloc.h"
-#include "gate/base/json.h"
 #include "gate/report/report_run.h"
 #include "tests/unit/report_sample.h"
 #include "tests/unit/unit.h"
@@ -26,13 +24,12 @@ TEST(golden)
         {"report.csv", REPORT_CSV, {0}},
         {"report.junit.xml", REPORT_JUNIT, {0}},
     };
-    cJSON *document = report_sample();
+    RELEASED_BY(json_delete_at) cJSON *document = report_sample();
     for (size_t i = 0; i < sizeof(goldens) / sizeof(goldens[0]); i++) {
         char *text = report_made(document, goldens[i].format, &goldens[i].style);
         assert_golden(goldens[i].name, text);
         free(text);
     }
-    cJSON_Delete(document);
 }
 
 /* The baseline that was measured beside the candidate has the candidate's provider. */
@@ -40,7 +37,7 @@ TEST(baseline_arm_is_no_provider)
 {
     bool stored;
     struct report_run run;
-    cJSON *document = report_sample();
+    RELEASED_BY(json_delete_at) cJSON *document = report_sample();
     struct document d = report_read(document);
     report_run_read(&d, &report_plain, &run);
     assert_int_equal(run.n_providers, 2);
@@ -57,13 +54,12 @@ TEST(baseline_arm_is_no_provider)
     report_write(&d, REPORT_TEXT, &report_plain, &text);
     assert_non_null(strstr(text.data, "(10.33 us)"));
     document_release(&d);
-    cJSON_Delete(document);
 }
 
 /* No ratio, no change: two absolute times of different processes are not held together. */
 TEST(no_ratio_no_change)
 {
-    cJSON *document = report_sample();
+    RELEASED_BY(json_delete_at) cJSON *document = report_sample();
     const char *id = json_string(sample_case(document, 2), "id", "");
     for (int with = 1; with >= 0; with--) {
         if (!with)
@@ -75,7 +71,6 @@ TEST(no_ratio_no_change)
         assert_int_equal(strchr(row, '+') != NULL, with);
         free(text);
     }
-    cJSON_Delete(document);
 }
 
 /* 50 FLOP a byte: below what a GPU can do, and above what a host can. */
@@ -103,18 +98,17 @@ TEST(the_unit_of_a_rate_goes_by_the_device)
 /* Without the library of the baseline no time helps. */
 TEST(longer_is_advised_where_pairs_were_measured)
 {
-    cJSON *document = report_sample();
+    RELEASED_BY(json_delete_at) cJSON *document = report_sample();
     for (int paired = 1; paired >= 0; paired--) {
         set_member(sample_case(document, 6), "mode", paired ? "paired" : "number");
         assert_int_equal(
             told(document, REPORT_TEXT, "measure when nothing else runs, or longer") > 0, paired);
     }
-    cJSON_Delete(document);
 }
 
 TEST(evidence)
 {
-    cJSON *document = report_sample();
+    RELEASED_BY(json_delete_at) cJSON *document = report_sample();
     struct document d = report_read(document);
     struct document_case *c = &d.cases[2];
     c->processes[1].log_ratio = NAN;
@@ -124,7 +118,6 @@ TEST(evidence)
     assert_non_null(strstr(text.data, "  first         +9.30 - +9.34 +9.29 +9.32 %\n"));
     assert_non_null(strstr(text.data, "  confirmation  +9.31 +inf +9.33 +9.26 +9.30 %\n"));
     document_release(&d);
-    cJSON_Delete(document);
 }
 
 TEST(what_is_the_same_is_told)
@@ -144,7 +137,7 @@ TEST(what_is_the_same_is_told)
 TEST(cases_that_passed_as_same_code_are_counted)
 {
     static const enum report_format formats[] = {REPORT_TEXT, REPORT_MARKDOWN};
-    cJSON *document = report_sample();
+    RELEASED_BY(json_delete_at) cJSON *document = report_sample();
     cJSON *c = NULL, *all = cJSON_GetObjectItemCaseSensitive(document, "cases");
     cJSON_ArrayForEach (c, all)
         if (!strcmp(cJSON_GetObjectItemCaseSensitive(c, "verdict")->valuestring, "pass"))
@@ -160,12 +153,11 @@ TEST(cases_that_passed_as_same_code_are_counted)
                 settled);
         }
     }
-    cJSON_Delete(document);
 }
 
 TEST(unresolved_cases_are_named)
 {
-    cJSON *document = report_sample();
+    RELEASED_BY(json_delete_at) cJSON *document = report_sample();
     cJSON *cases = cJSON_GetObjectItem(document, "cases");
     char id[64];
     for (int i = 10; i < 24; i++) {
@@ -189,7 +181,6 @@ TEST(unresolved_cases_are_named)
     assert_true(told(document, REPORT_TEXT,
                      "\n1 of 24 cases cannot resolve the threshold here: "
                      "attention_fwd/fp16/b1-h8-s512-d64 (0.31 %)\n"));
-    cJSON_Delete(document);
 }
 
 static bool offers_accept(const cJSON *document)
@@ -227,7 +218,7 @@ TEST(without_optional_keys)
     static const char *const of_run[] = {"epoch", "control_drift", "n_processes", "absent"};
     static const char *const of_case[] = {"mode",         "mde",       "ratio_p90",
                                           "same_library", "processes", "threshold"};
-    cJSON *document = report_sample();
+    RELEASED_BY(json_delete_at) cJSON *document = report_sample();
     for (size_t i = 0; i < sizeof(of_run) / sizeof(of_run[0]); i++)
         cJSON_DeleteItemFromObject(document, of_run[i]);
     cJSON_DeleteItemFromObject(cJSON_GetObjectItem(document, "policy"), "against");
@@ -239,7 +230,6 @@ TEST(without_optional_keys)
     assert_false(told(document, REPORT_TEXT, "cannot resolve"));
     assert_false(told(document, REPORT_TEXT, "  first"));
     report_every(document);
-    cJSON_Delete(document);
 }
 
 TEST(a_report_is_known_by_its_beginning)
@@ -254,7 +244,7 @@ TEST(a_report_is_known_by_its_beginning)
         "\x7f"
         "ELF",
     };
-    cJSON *document = report_sample();
+    RELEASED_BY(json_delete_at) cJSON *document = report_sample();
     for (int format = REPORT_TEXT; format <= REPORT_JUNIT; format++) {
         char *text = report_made(document, (enum report_format)format, &(struct report_style){0});
         RELEASED_BY(buf_release) struct buf early = buf_of(4096);
@@ -265,7 +255,6 @@ TEST(a_report_is_known_by_its_beginning)
         assert_true(report_is_one(early.data));
         free(text);
     }
-    cJSON_Delete(document);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         assert_false(report_is_one(others[i]));
 }

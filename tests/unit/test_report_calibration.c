@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/base/json.h"
 #include "tests/unit/quotes.h"
 #include "tests/unit/report_sample.h"
 #include "tests/unit/unit.h"
@@ -40,7 +39,7 @@ static cJSON *calibration_document(void)
 
 TEST(calibration)
 {
-    cJSON *document = calibration_document();
+    RELEASED_BY(json_delete_at) cJSON *document = calibration_document();
     char *text = report_made(document, REPORT_TEXT, &report_plain);
     assert_golden("calibration.txt", text);
     free(text);
@@ -48,13 +47,12 @@ TEST(calibration)
     assert_golden("calibration.md", text);
     free(text);
     report_every(document);
-    cJSON_Delete(document);
 }
 
 /* What a summary says of cases that each have one of these; the caller's, free(). */
 static char *summary_of(const struct document_injected *injected, int n)
 {
-    cJSON *document = calibration_document();
+    RELEASED_BY(json_delete_at) cJSON *document = calibration_document();
     cJSON *cases = cJSON_GetObjectItem(cJSON_GetObjectItem(document, "calibration"), "cases");
     while (cJSON_GetArraySize(cases))
         cJSON_DeleteItemFromArray(cases, 0);
@@ -70,7 +68,6 @@ static char *summary_of(const struct document_injected *injected, int n)
     assert_non_null(red);
     char *summary = strndup(red, strcspn(red, "\n"));
     free(text);
-    cJSON_Delete(document);
     return summary;
 }
 
@@ -119,7 +116,7 @@ TEST(calibration_shares)
 
 TEST(large_calibration_in_markdown)
 {
-    cJSON *document = calibration_document();
+    RELEASED_BY(json_delete_at) cJSON *document = calibration_document();
     cJSON *cases = cJSON_GetObjectItem(cJSON_GetObjectItem(document, "calibration"), "cases");
     char id[200];
     for (int i = cJSON_GetArraySize(cases); i < 10000; i++) {
@@ -135,12 +132,11 @@ TEST(large_calibration_in_markdown)
     assert_non_null(strstr(text, " of 10000 calibrated cases are left out"));
     assert_non_null(strstr(text, "gemv/noisy"));
     free(text);
-    cJSON_Delete(document);
 }
 
 TEST(incomplete_cases)
 {
-    cJSON *document = calibration_document();
+    RELEASED_BY(json_delete_at) cJSON *document = calibration_document();
     cJSON *list =
         cJSON_AddArrayToObject(cJSON_GetObjectItem(document, "calibration"), "incomplete");
     for (int i = 0; i < 23; i++)
@@ -160,5 +156,4 @@ TEST(incomplete_cases)
         told(document, REPORT_MARKDOWN, "\nIncomplete:\n\n- gemm/case\\_0: environment, 0 of 40 "));
     assert_true(told(document, REPORT_MARKDOWN, "\\*busy\\*\n"));
     assert_true(told(document, REPORT_MARKDOWN, "\n- and 3 more\n"));
-    cJSON_Delete(document);
 }

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "gate/base/alloc.h"
-#include "gate/base/json.h"
 #include "tests/unit/report_sample.h"
 #include "tests/unit/unit.h"
 
@@ -178,12 +176,11 @@ TEST(extreme_numbers)
 
 TEST(empty_document)
 {
-    cJSON *document = report_sample();
+    RELEASED_BY(json_delete_at) cJSON *document = report_sample();
     cJSON_ReplaceItemInObjectCaseSensitive(document, "cases", cJSON_CreateArray());
     assert_fits_run_schema(document);
     report_every(document);
     assert_true(told(document, REPORT_TEXT, "no cases"));
-    cJSON_Delete(document);
 }
 
 /* As many cases and as different providers as the schema lets be. */
@@ -211,7 +208,7 @@ static cJSON *large_document(int n)
 
 TEST(markdown_stays_under_the_limit)
 {
-    cJSON *document = large_document(10000);
+    RELEASED_BY(json_delete_at) cJSON *document = large_document(10000);
     assert_fits_run_schema(document);
     char *text = report_made(document, REPORT_MARKDOWN, &report_plain);
     assert_true(strlen(text) <= REPORT_MARKDOWN_MAX);
@@ -224,12 +221,11 @@ TEST(markdown_stays_under_the_limit)
     assert_true(strstr(text, "wrong |") < strstr(text, "regression |"));
     free(text);
     report_every(document);
-    cJSON_Delete(document);
 }
 
 TEST(output_limit)
 {
-    cJSON *document = report_sample();
+    RELEASED_BY(json_delete_at) cJSON *document = report_sample();
     struct document d = report_read(document);
     for (int format = REPORT_TEXT; format <= REPORT_JUNIT; format++) {
         RELEASED_BY(buf_release) struct buf out = buf_of(500);
@@ -237,5 +233,4 @@ TEST(output_limit)
         assert_true(out.failed);
     }
     document_release(&d);
-    cJSON_Delete(document);
 }

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/base/alloc.h"
-#include "gate/base/json.h"
 #include "gate/report/report_run.h"
 #include "tests/unit/report_sample.h"
 #include "tests/unit/unit.h"
@@ -28,7 +26,7 @@ static void leave_out(cJSON *document, int i, const char *key, double n)
 /* Also documents from before it was kept. */
 TEST(nothing_is_said_of_nothing)
 {
-    cJSON *document = report_sample();
+    RELEASED_BY(json_delete_at) cJSON *document = report_sample();
     for (int twice = 0; twice < 2; twice++) {
         assert_int_equal(told(document, REPORT_TEXT, "left out"), 0);
         assert_int_equal(told(document, REPORT_MARKDOWN, "left out"), 0);
@@ -38,7 +36,6 @@ TEST(nothing_is_said_of_nothing)
         leave_out(document, 0, "skipped", 7); /* of which nothing is known */
     }
     assert_fits_run_schema(document);
-    cJSON_Delete(document);
 }
 
 TEST(it_is_summed_over_the_cases)
@@ -46,7 +43,7 @@ TEST(it_is_summed_over_the_cases)
     static const char sums[] = "12 edge shapes not served, 2 layouts refused, 1 guard not offered "
                                "(no <&| memory), 2 shapes too large for their probes "
                                "(see 'gate verify --tier nightly')";
-    cJSON *document = report_sample();
+    RELEASED_BY(json_delete_at) cJSON *document = report_sample();
     leave_out(document, 0, "not_served", 5);
     leave_out(document, 1, "not_served", 7);
     leave_out(document, 0, "refused", 2);
@@ -65,7 +62,6 @@ TEST(it_is_summed_over_the_cases)
              "<property name=\"left_out\" value=\"12 edge shapes not served, 2 layouts refused"),
         1);
     assert_int_equal(told(document, REPORT_JUNIT, "(no &lt;&amp;| memory)"), 1);
-    cJSON_Delete(document);
 }
 
 /* What a provider or a baseline left out is not the candidate's. */
@@ -82,7 +78,7 @@ TEST(only_the_candidate_counts)
 
 TEST(a_case_of_one_shape_is_named)
 {
-    cJSON *document = report_sample();
+    RELEASED_BY(json_delete_at) cJSON *document = report_sample();
     cJSON_AddBoolToObject(verify_of(document, 0), "own_shape_only", true);
     assert_fits_run_schema(document);
     const char *id = json_string(sample_case(document, 0), "id", "");
@@ -95,7 +91,6 @@ TEST(a_case_of_one_shape_is_named)
     assert_int_equal(told(document, REPORT_JUNIT,
                           "looked at on its own shape alone: the kernel takes no other\n"),
                      1);
-    cJSON_Delete(document);
 }
 
 TEST(many_of_them_are_counted)
@@ -135,7 +130,7 @@ static void cover(cJSON *document, int i, const char *of, const char *name, doub
 
 TEST(what_was_covered_is_told_by_class_and_op)
 {
-    cJSON *document = report_sample();
+    RELEASED_BY(json_delete_at) cJSON *document = report_sample();
     assert_int_equal(told(document, REPORT_MARKDOWN, "What verification covered"), 0);
     cover(document, 0, "values", "nan_and_infinity", 0);
     cover(document, 0, "values", "faint_keys", 7);
@@ -147,5 +142,4 @@ TEST(what_was_covered_is_told_by_class_and_op)
              "| covered | class | attention\\_fwd | gemm |\n|:--|:--|--:|--:|\n"
              "| values | faint keys | 12 | 0 |\n| layouts | odd rows | 0 | 3 |\n\n</details>\n"),
         1);
-    cJSON_Delete(document);
 }

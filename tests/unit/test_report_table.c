@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "gate/report/report_units.h"
-#include "gate/base/alloc.h"
 #include "gate/base/term.h"
 #include "tests/unit/report_sample.h"
 #include "tests/unit/unit.h"
@@ -93,9 +92,8 @@ TEST(colour_switch)
     assert_int_equal(term_columns(0), 132);
     setenv("COLUMNS", "wide", 1);
     assert_true(term_columns(0) >= 0);
-    cJSON *document = report_sample();
+    RELEASED_BY(json_delete_at) cJSON *document = report_sample();
     char *text = report_made(document, REPORT_TEXT, &report_plain);
     assert_null(strchr(text, '\x1b'));
     free(text);
-    cJSON_Delete(document);
 }
