@@ -31,160 +31,105 @@ bool alert_state_of(const char *name, enum alert_state *out)
     return place >= 0;
 }
 
-static bool is_open(enum alert_state state)
-{
-    return state == ALERT_NEW || state == ALERT_ACKNOWLEDGED;
-}
-
-/* A step that is to be taken. */
-struct step_call {
-    struct store *store;
-    int64_t id;
-    int from; /* -1: it comes up */
-    enum alert_state to;
-    int64_t end_run_id;
-    const char *who, *reason;
-    int64_t now_ms;
-};
-
-static enum gate_status put_event(const struct step_call *c, struct gate_error *err)
-{
-    TRY(store_write(
-        c->store,
-        "INSERT INTO alert_event (alert_id, time_ms, who, from_state, to_state, reason) "
-        "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        CELLS(cell_integer(c->id), cell_integer(c->now_ms), cell_text(c->who),
-              cell_text(c->from < 0 ? NULL : state_names[c->from]), cell_text(state_names[c->to]),
-              cell_text(c->reason)),
-        err));
-    return store_touch(c->store, err);
-}
-
-static enum gate_status put_step(const struct step_call *c, struct gate_error *err)
-{
-    TRY(store_write(c->store,
-                    "UPDATE alert SET state = ?3, who = ?4, reason = ?5, updated_ms = ?6, "
-                    " closed_ms = ?7, end_run_id = ?8 WHERE id = ?1 AND state = ?2",
-                    CELLS(cell_integer(c->id), cell_text(state_names[c->from]),
-                          cell_text(state_names[c->to]), cell_text(c->who), cell_text(c->reason),
-                          cell_integer(c->now_ms), cell_id(is_open(c->to) ? 0 : c->now_ms),
-                          cell_id(c->end_run_id)),
-                    err));
-    /* Nobody is told of a step that corrects the record and leaves the state what it was. */
-    return c->from == (int)c->to ? store_touch(c->store, err) : put_event(c, err);
-}
-
-static bool is_step(enum alert_state from, enum alert_state to)
-{
-    return to == ALERT_NEW ? from != ALERT_NEW : is_open(from) && to > from;
-}
-
 /* ---- what people do ---- */
 
-struct action_call {
-    struct store *store;
-    const int64_t *ids;
-    size_t n;
-    const struct alert_action *action;
-    enum alert_step *step;
-    int64_t *refused;
-};
+/* ?1: ids, ?2: the state, ?3: when, ?4: who, ?5: why, ?6: the assignee. An id that is there twice
+ * is one alert. */
+#define OF_IDS "FROM json_each(?1) j CROSS JOIN alert a ON a.id = j.value "
+#define LOG "INSERT INTO alert_event (alert_id, time_ms, who, from_state, to_state, reason) "
+#define IN_ORDER "GROUP BY a.id ORDER BY min(j.key)"
 
-struct present {
-    enum alert_state state;
-    bool is_assigned; /* to whom the action says */
-};
-
-static enum gate_status check(const struct action_call *c, int64_t id, struct present *present,
-                              struct gate_error *err)
+/* The first one that prevents it. */
+static enum gate_status find_refused(struct store *s, const char *ids, const char *to,
+                                     enum alert_step *step, int64_t *refused,
+                                     struct gate_error *err)
 {
-    const char *assignee = c->action->assignee;
-    *present = (struct present){.state = ALERT_NEW};
-    struct query q = query_begin(c->store, "SELECT state, assignee FROM alert WHERE id = ?1",
-                                 CELLS(cell_integer(id)));
-    *c->step = STEP_NO_ALERT;
+    struct query q = query_begin(
+        s,
+        "SELECT j.value, a.id FROM json_each(?1) j LEFT JOIN alert a ON a.id = j.value "
+        "WHERE a.id IS NULL OR a.state = ?2 "
+        " OR (?2 <> 'new' AND a.state NOT IN ('new', 'acknowledged')) ORDER BY j.key LIMIT 1",
+        CELLS(cell_text(ids), cell_text(to)));
+    *step = STEP_DONE;
     if (query_row(&q)) {
-        alert_state_of(column_text(&q, 0), &present->state);
-        present->is_assigned = !assignee || !strcmp(assignee, column_text(&q, 1));
-        bool may = !c->action->has_state || is_step(present->state, c->action->to);
-        *c->step = may ? STEP_DONE : STEP_REFUSED;
+        *refused = column_int(&q, 0);
+        *step = column_int(&q, 1) != 0 ? STEP_REFUSED : STEP_NO_ALERT;
     }
-    *c->refused = id;
-    return query_done(c->store, &q, err);
+    return query_done(s, &q, err);
 }
 
-static enum gate_status act(const struct action_call *c, int64_t id, struct gate_error *err)
+static enum gate_status act(struct store *s, const char *ids, const struct alert_action *action,
+                            struct gate_error *err)
 {
-    const struct alert_action *action = c->action;
-    struct present present;
-    char reason[2 * 4 * ALERT_MAX_REASON];
-    TRY(check(c, id, &present, err));
-    struct step_call step = {
-        .store = c->store,
-        .id = id,
-        .from = (int)present.state,
-        .to = action->has_state ? action->to : present.state,
-        .who = action->who,
-        .reason = action->reason,
-        .now_ms = action->now_ms,
+    /* The log says of an assignment that it leaves the state what it is. */
+    static const char *const steps[][2] = {
+        {LOG "SELECT a.id, ?3, ?4, a.state, ?2, ?5 " OF_IDS IN_ORDER,
+         "UPDATE alert SET state = ?2, who = ?4, reason = ?5, updated_ms = ?3, end_run_id = NULL,"
+         " closed_ms = iif(?2 IN ('new', 'acknowledged'), NULL, ?3) "
+         "WHERE id IN (SELECT value FROM json_each(?1))"},
+        {LOG "SELECT a.id, ?3, ?4, a.state, a.state, 'assigned to ' ||"
+             " coalesce(nullif(?6, ''), 'nobody') ||"
+             " iif(?2 IS NULL AND ?5 <> '', ': ' || ?5, '') " OF_IDS
+             "WHERE a.assignee <> ?6 " IN_ORDER,
+         "UPDATE alert SET assignee = ?6, updated_ms = ?3 "
+         "WHERE id IN (SELECT value FROM json_each(?1)) AND assignee <> ?6"},
     };
-    /* An id that is there twice has had its step. */
-    if (action->has_state && *c->step == STEP_DONE)
-        TRY(put_step(&step, err));
-    if (present.is_assigned)
-        return GATE_OK;
-    TRY(store_write(
-        c->store, "UPDATE alert SET assignee = ?2, updated_ms = ?3 WHERE id = ?1",
-        CELLS(cell_integer(id), cell_text(action->assignee), cell_integer(action->now_ms)), err));
-    /* The log says it as a step that leaves the state what it is. */
-    const char *why = action->has_state ? "" : action->reason;
-    snprintf(reason, sizeof reason, "assigned to %s%s%s",
-             action->assignee[0] ? action->assignee : "nobody", why[0] ? ": " : "", why);
-    step.from = (int)step.to;
-    step.reason = reason;
-    return put_event(&step, err);
+    const struct store_cell cells[] = {
+        cell_text(ids),
+        cell_text(action->has_state ? state_names[action->to] : NULL),
+        cell_integer(action->now_ms),
+        cell_text(action->who),
+        cell_text(action->reason),
+        cell_text(action->assignee)};
+    const bool does[] = {action->has_state, action->assignee != NULL};
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; does[i] && k < 2; k++)
+            TRY(store_write(s, steps[i][k], cells, i == 0 ? 5 : 6, err));
+    }
+    return store_touch(s, err);
 }
 
-static enum gate_status act_on_all(const struct action_call *c, struct gate_error *err)
-{
-    struct present present;
-    *c->step = STEP_DONE;
-    for (size_t i = 0; i < c->n && *c->step == STEP_DONE; i++)
-        TRY(check(c, c->ids[i], &present, err));
-    if (*c->step != STEP_DONE)
-        return GATE_OK;
-    for (size_t i = 0; i < c->n; i++)
-        TRY(act(c, c->ids[i], err));
-    *c->step = STEP_DONE;
-    return GATE_OK;
-}
-
-enum gate_status store_act_on_alerts(struct store *s, const int64_t *ids, size_t n,
+enum gate_status store_act_on_alerts(struct store *s, const char *ids,
                                      const struct alert_action *action, enum alert_step *step,
                                      int64_t *refused, struct gate_error *err)
 {
-    const struct action_call call = {s, ids, n, action, step, refused};
     TRY(store_atomic_begin(s, err));
-    return store_atomic_end(s, act_on_all(&call, err), err);
+    enum gate_status status = find_refused(
+        s, ids, action->has_state ? state_names[action->to] : NULL, step, refused, err);
+    if (!status && *step == STEP_DONE)
+        status = act(s, ids, action, err);
+    return store_atomic_end(s, status, err);
 }
 
 /* ---- what the server does ---- */
+
+/* `from` NULL: it comes up. */
+static enum gate_status put_event(struct store *s, int64_t id, const char *from,
+                                  enum alert_state to, const char *reason, int64_t now_ms,
+                                  struct gate_error *err)
+{
+    TRY(store_write(s, LOG "VALUES (?1, ?2, '" ALERT_SERVER "', ?3, ?4, ?5)",
+                    CELLS(cell_integer(id), cell_integer(now_ms), cell_text(from),
+                          cell_text(state_names[to]), cell_text(reason)),
+                    err));
+    return store_touch(s, err);
+}
 
 enum gate_status store_server_step(struct store *s, const struct alert_row *alert,
                                    enum alert_state to, int64_t end_run_id, const char *reason,
                                    int64_t now_ms, struct gate_error *err)
 {
-    struct step_call call = {
-        .store = s,
-        .id = alert->id,
-        .from = (int)alert->state,
-        .to = to,
-        .end_run_id = end_run_id,
-        .who = ALERT_SERVER,
-        .reason = reason,
-        .now_ms = now_ms,
-    };
-    return put_step(&call, err);
+    const char *from = state_names[alert->state];
+    TRY(store_write(s,
+                    "UPDATE alert SET state = ?3, who = '" ALERT_SERVER "', reason = ?4,"
+                    " updated_ms = ?5, closed_ms = iif(?3 IN ('new', 'acknowledged'), NULL, ?5),"
+                    " end_run_id = ?6 WHERE id = ?1 AND state = ?2",
+                    CELLS(cell_integer(alert->id), cell_text(from), cell_text(state_names[to]),
+                          cell_text(reason), cell_integer(now_ms), cell_id(end_run_id)),
+                    err));
+    /* Nobody is told of a step that corrects the record and leaves the state what it was. */
+    return alert->state == to ? store_touch(s, err)
+                              : put_event(s, alert->id, from, to, reason, now_ms, err);
 }
 
 enum gate_status store_raise_alert(struct store *s, int64_t track_id,
@@ -205,16 +150,7 @@ enum gate_status store_raise_alert(struct store *s, int64_t track_id,
               cell_integer(now_ms), cell_integer(alert->by_vendor), cell_integer(alert->confirmed)),
         err));
     alert->id = sqlite3_last_insert_rowid(s->db);
-    struct step_call call = {
-        .store = s,
-        .id = alert->id,
-        .from = -1,
-        .to = ALERT_NEW,
-        .who = ALERT_SERVER,
-        .reason = "",
-        .now_ms = now_ms,
-    };
-    return put_event(&call, err);
+    return put_event(s, alert->id, NULL, ALERT_NEW, "", now_ms, err);
 }
 
 enum gate_status store_move_alert(struct store *s, const struct alert_row *alert,

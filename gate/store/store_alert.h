@@ -47,11 +47,11 @@ struct alert_action {
 };
 
 /*
- * Does it with all n of them, or with none: *step is then not STEP_DONE, and *refused the first one
- * that prevents it. Steps that there are: from new to any other state, from acknowledged to any
- * that closes an alert, from any back to new.
+ * Does it with all of the ids, a JSON array, or with none: *step is then not STEP_DONE, and
+ * *refused the first one that prevents it. Steps that there are: from new to any other state, from
+ * acknowledged to any that closes an alert, from any back to new.
  */
-enum gate_status store_act_on_alerts(struct store *s, const int64_t *ids, size_t n,
+enum gate_status store_act_on_alerts(struct store *s, const char *ids,
                                      const struct alert_action *action, enum alert_step *step,
                                      int64_t *refused, struct gate_error *err);
 

@@ -14,14 +14,15 @@
 #include "gate/base/utf8.h"
 #include "gate/store/store_alert.h"
 
+#define IDS_MAX 1000
+#define IDS_SIZE (IDS_MAX * sizeof "9007199254740991" + 1) /* as a JSON array */
+
 /* Writes the alert with its log; *found is false when there is none, and the body is half of one.
  */
-static enum gate_status put_whole(struct call *c, int64_t id, bool *found)
+static enum gate_status put_whole(struct call *c, const char *ids, bool *found)
 {
-    char ids[32];
     int n = 0;
     const struct rows_value values[] = {{"ids", ids}, {NULL, NULL}};
-    snprintf(ids, sizeof ids, "[%" PRId64 "]", id);
     emit_open(&c->emit, '{');
     enum gate_status status = rows_put(c, "alerts.sql", values, true, &n);
     *found = n > 0;
@@ -38,18 +39,21 @@ static bool no_alert(struct reply *reply)
     return false;
 }
 
-static int64_t id_of(const char *rest)
+/* "[7]" of the path's rest "7"; false: it is no number of an alert. */
+static bool read_id(const char *rest, char ids[IDS_SIZE])
 {
-    return strlen(rest) <= 18 ? parse_count(rest) : -1;
+    int64_t id = strlen(rest) <= 18 ? parse_count(rest) : -1;
+    snprintf(ids, IDS_SIZE, "[%" PRId64 "]", id);
+    return id > 0;
 }
 
 enum gate_status get_alert(struct call *c)
 {
     bool found = false;
-    int64_t id = id_of(c->rest);
+    char ids[IDS_SIZE];
     enum gate_status status = GATE_OK;
-    if (id > 0)
-        status = put_whole(c, id, &found);
+    if (read_id(c->rest, ids))
+        status = put_whole(c, ids, &found);
     if (!status && !found)
         no_alert(c->reply);
     return status;
@@ -57,15 +61,12 @@ enum gate_status get_alert(struct call *c)
 
 /* ---- what is done with alerts ---- */
 
-#define IDS_MAX 1000
-
 struct asked_action {
     struct alert_action action;
     bool is_one; /* of an address of its own; else of a selection */
     char reason[4 * ALERT_MAX_REASON + 1];
     char assignee[4 * ALERT_MAX_ASSIGNEE + 1];
-    size_t n;
-    int64_t ids[IDS_MAX];
+    char ids[IDS_SIZE];
 };
 
 static bool refuse(struct api_write *w, const char *path, const char *message)
@@ -122,6 +123,7 @@ static bool read_assignee(struct api_write *w, const cJSON *document, struct ask
 static bool read_ids(struct api_write *w, const cJSON *document, struct asked_action *asked)
 {
     const cJSON *ids = json_member(document, "ids"), *id = NULL;
+    size_t len = 0;
     if (asked->is_one)
         return true;
     if (!cJSON_IsArray(ids) || cJSON_GetArraySize(ids) < 1 || cJSON_GetArraySize(ids) > IDS_MAX)
@@ -130,8 +132,10 @@ static bool read_ids(struct api_write *w, const cJSON *document, struct asked_ac
         double value = cJSON_IsNumber(id) ? id->valuedouble : 0;
         if (!(value >= 1 && value <= 9007199254740991.0) || value != floor(value))
             return refuse(w, "/ids", "must be an array of 1 to 1000 numbers of alerts");
-        asked->ids[asked->n++] = (int64_t)value;
+        len += (size_t)snprintf(asked->ids + len, sizeof asked->ids - len, "%s%.0f",
+                                len == 0 ? "[" : ",", value);
     }
+    snprintf(asked->ids + len, sizeof asked->ids - len, "]");
     return true;
 }
 
@@ -164,17 +168,11 @@ static bool read_document(struct api_write *w, const cJSON *document, struct ask
 
 static enum gate_status put_selection(struct call *c, const struct asked_action *asked)
 {
-    struct buf ids;
-    buf_init(&ids, 32 * IDS_MAX);
-    for (size_t i = 0; i < asked->n; i++)
-        buf_printf(&ids, "%s%" PRId64, i == 0 ? "[" : ",", asked->ids[i]);
-    buf_putc(&ids, ']');
-    const struct rows_value values[] = {{"ids", ids.data}, {NULL, NULL}};
+    const struct rows_value values[] = {{"ids", asked->ids}, {NULL, NULL}};
     rows_begin(c, "alerts");
     enum gate_status status = rows_put(c, "alerts.sql", values, false, NULL);
     rows_end(c);
     rows_close(c);
-    buf_release(&ids);
     return status;
 }
 
@@ -185,8 +183,8 @@ static enum gate_status act(struct api_write *w, struct asked_action *asked)
     int64_t refused = 0;
     bool found;
     asked->action.now_ms = clock_wall_ms();
-    enum gate_status status = store_act_on_alerts(w->store, asked->ids, asked->n, &asked->action,
-                                                  &step, &refused, &w->err);
+    enum gate_status status =
+        store_act_on_alerts(w->store, asked->ids, &asked->action, &step, &refused, &w->err);
     if (status)
         return status;
     if (step == STEP_NO_ALERT && asked->is_one)
@@ -202,7 +200,7 @@ static enum gate_status act(struct api_write *w, struct asked_action *asked)
     if (step != STEP_DONE)
         return GATE_OK;
     emit_init(&c.emit, &w->reply->body);
-    status = asked->is_one ? put_whole(&c, asked->ids[0], &found) : put_selection(&c, asked);
+    status = asked->is_one ? put_whole(&c, asked->ids, &found) : put_selection(&c, asked);
     if (status)
         w->err = c.err;
     emit_release(&c.emit);
@@ -216,11 +214,8 @@ static bool read_body(struct api_write *w, struct asked_action *asked)
     cJSON *document = NULL;
     asked->action.who = w->who->name;
     asked->action.reason = asked->reason;
-    if (asked->is_one) {
-        asked->ids[asked->n++] = id_of(w->rest);
-        if (asked->ids[0] <= 0)
-            return no_alert(w->reply);
-    }
+    if (asked->is_one && !read_id(w->rest, asked->ids))
+        return no_alert(w->reply);
     if (json_parse("body", w->body, w->len, GATE_USAGE, &document, &err) != GATE_OK)
         return refuse(w, "", err.message);
     bool good = read_document(w, document, asked);

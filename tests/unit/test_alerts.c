@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_alerts.c: which steps of an alert's life there are, groups and causes of alerts, marks of
- * webhooks. What a step logs, lists and badges are tested over HTTP. */
+/* test_alerts.c: which steps of an alert's life there are, groups and causes of alerts. What a step
+ * logs, lists, badges and webhooks are tested over HTTP. */
 #include <stdio.h>
 #include <string.h>
 
@@ -51,7 +51,9 @@ static enum alert_step step(struct store_fixture *f, struct store *s, int64_t id
         .has_state = true, .to = to, .who = "ada", .reason = reason, .now_ms = 6000};
     enum alert_step outcome;
     int64_t refused;
-    if (store_act_on_alerts(s, &id, 1, &action, &outcome, &refused, &f->err) != GATE_OK)
+    char ids[24];
+    snprintf(ids, sizeof ids, "[%lld]", (long long)id);
+    if (store_act_on_alerts(s, ids, &action, &outcome, &refused, &f->err) != GATE_OK)
         fail_msg("%s", f->err.message);
     return outcome;
 }
@@ -200,42 +202,5 @@ TEST_WITHIN(causes_that_are_open, store_set_up, store_tear_down)
     assert_int_equal(causes(s, NULL), 5);
     step(f, s, 1, ALERT_FIXED, "");
     assert_int_equal(causes(s, NULL), 4);
-    store_close(s);
-}
-
-static bool mark_row(void *context, const struct store_row *row)
-{
-    int64_t *mark = context;
-    mark[0] = store_integer_of(row, "event_id");
-    mark[1] = store_integer_of(row, "newest_event");
-    return false;
-}
-
-static void assert_mark(struct store *s, const char *target, int64_t event, int64_t newest)
-{
-    int64_t mark[2];
-    ask(s, "webhook.sql", (const struct rows_value[]){{"target", target}, {NULL, NULL}}, mark_row,
-        mark);
-    assert_int_equal(mark[0], event);
-    assert_int_equal(mark[1], newest);
-}
-
-TEST_WITHIN(marks_of_webhooks_are_kept_by_target, store_set_up, store_tear_down)
-{
-    static const struct {
-        const char *target;
-        int64_t event;
-    } marks[] = {{"a", 7}, {"b", 1}, {"a", 8}};
-    struct store_fixture *f = *state;
-    struct store *s = begin(state);
-    assert_mark(s, "a", -1, 0);
-    raise_alert(f, s, 1, ALERT_REGRESSION);
-    assert_mark(s, "a", -1, 1);
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(
-            store_put_mark(s, "webhook", marks[i].target, cell_integer(marks[i].event), &f->err),
-            GATE_OK);
-    assert_mark(s, "a", 8, 1);
-    assert_mark(s, "b", 1, 1);
     store_close(s);
 }

@@ -235,7 +235,8 @@ void history_step(const struct history *h, int64_t id, enum alert_state to,
     const struct alert_action action = {
         .has_state = true, .to = to, .who = "ada", .reason = "because", .now_ms = now_ms};
     int64_t refused;
-    assert_int_equal(store_act_on_alerts(h->s, &id, 1, &action, &step, &refused, &h->f->err),
-                     GATE_OK);
+    char ids[24];
+    snprintf(ids, sizeof ids, "[%lld]", (long long)id);
+    assert_int_equal(store_act_on_alerts(h->s, ids, &action, &step, &refused, &h->f->err), GATE_OK);
     assert_int_equal(step, expected);
 }
