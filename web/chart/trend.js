@@ -24,9 +24,7 @@ import { all, move, pan, refine, zoom, zoomed } from "./trend_range.js";
 import { h } from "../frame/dom.js";
 import { parameter } from "../frame/places.js";
 
-const THEMES = [
-    "(prefers-color-scheme: dark)", "(forced-colors: active)", "(prefers-contrast: more)", "print",
-];
+const THEMES = ["(prefers-color-scheme: dark)", "(forced-colors: active)", "print"];
 
 let charts = 0;
 

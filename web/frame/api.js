@@ -47,12 +47,7 @@ async function send(url, options) {
 
 async function ask(url, options) {
     const response = await send(url, options);
-    let body = null;
-    try {
-        body = await response.json();
-    } catch (error) {
-        if (error.name === "AbortError") throw error;
-    }
+    const body = await response.json().catch(() => null);
     if (!response.ok || body === null)
         throw new ApiError(response.status,
             body?.detail ?? `The server answered ${response.status}.`);

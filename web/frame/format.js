@@ -65,6 +65,12 @@ export function change(ratio) {
     return ratio === null || ratio === undefined ? DASH : `${signedPercent(ratio)}${NARROW_SPACE}%`;
 }
 
+/** "+3.05 % to +5.20 %" of several ratios; "" of none. */
+export function spanText(ratios) {
+    const all = [...ratios].sort((a, b) => a - b);
+    return [...new Set([...all.slice(0, 1), ...all.slice(-1)].map(change))].join(" to ");
+}
+
 /** A ratio's interval, whose sides differ as a rule, in percent: "+5.90 to +6.21" */
 export const interval = (lo, hi) => lo && hi ? `${signedPercent(lo)} to ${signedPercent(hi)}` : "";
 

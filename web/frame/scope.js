@@ -17,23 +17,15 @@ export async function effective(branch, devices, signal) {
     return branches.length > 0 ? ALL : branch;
 }
 
-/** The branches of the newest runs; none where they cannot be told. */
-async function newestBranches(signal) {
-    try {
-        return (await get("branches", null, signal)).branches;
-    } catch {
-        return []; // the other choices are there without them
-    }
-}
-
-/** A choice of a branch: first `fixed`, as [value, text], then names, which come late. */
+/** A choice of a branch: first `fixed`, as [value, text], then names of the newest runs, which come
+ *  late, or not at all. */
 function choice(attributes, fixed, value, signal, change, wanted) {
     const isFixed = fixed.some(([name]) => name === value);
     const select = selectBox({ name: "branch", "aria-label": "Branch", ...attributes },
         isFixed ? fixed : [...fixed, [value, value]], value, change);
-    newestBranches(signal).then((branches) => select.append(
+    get("branches", null, signal).then(({ branches }) => select.append(
         ...branches.filter(wanted).map((b) => b.branch).filter((name) => name && name !== value)
-            .sort().map((name) => new Option(name, name))));
+            .sort().map((name) => new Option(name, name))), () => {});
     return select;
 }
 

@@ -5,7 +5,7 @@ import { eventSwatch, lookOf } from "../chart/events.js";
 import { selectionBar } from "./alert_steps.js";
 import { get } from "../frame/api.js";
 import { address, h } from "../frame/dom.js";
-import { ago, change, duration, number, plural, shortCommit, time } from "../frame/format.js";
+import { ago, duration, number, plural, shortCommit, spanText, time } from "../frame/format.js";
 import { spark } from "../frame/glyphs.js";
 import { distinct } from "../frame/lists.js";
 import {
@@ -88,10 +88,8 @@ const devicesOf = (alerts) => distinct(alerts, "device").join(", ");
 /** "6 cases on nvidia-h100-80gb-hbm3, nvidia-h200, −2.80 % to +3.40 %" */
 function extent(alerts) {
     const cases = new Set(alerts.map((alert) => alert.case)).size;
-    const all = alerts.map((a) => a.change).filter((v) => v !== null).sort((a, b) => a - b);
-    const ends = new Set(all.length > 0 ? [change(1 + all[0]), change(1 + all.at(-1))] : []);
-    return [plural(cases, "case"), ` on ${devicesOf(alerts)}`,
-        ends.size > 0 && `, ${[...ends].join(" to ")}`].filter(Boolean).join("");
+    const span = spanText(alerts.map((a) => a.change).filter((v) => v !== null).map((v) => 1 + v));
+    return `${plural(cases, "case")} on ${devicesOf(alerts)}${span && `, ${span}`}`;
 }
 
 /** What folds the rows of a group. */

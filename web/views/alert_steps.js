@@ -35,42 +35,30 @@ const acceptCommands = (alerts) => [...Map.groupBy(
 function askWhy({ label, help, reason: needed }, state, alerts) {
     const n = alerts.length;
     const text = h("input", { name: "reason", maxlength: "500", required: needed,
-        autocomplete: "off", "aria-describedby": "reason-help" });
-    const who = h("input", { name: "assignee", maxlength: "64", autocomplete: "off" });
-    const form = h("form", { method: "dialog" },
-        h("h2", { id: "reason-title" }, n > 1 ? `${label}: ${n} alerts` : label),
-        h("p", { id: "reason-help", class: "quiet" }, help,
-            needed ? " A reason is needed. It stays in the log." : ""),
-        state === "accepted" && acceptCommands(alerts),
-        state && h("label", {}, needed ? "Reason" : "Reason (optional)", text),
-        (!state || state === "acknowledged") && h("label", {}, "Assigned to", who),
-        h("p", { class: "dialog-buttons" },
-            h("button", { type: "button", click: () => dialog.close() }, "Cancel"),
-            h("button", { type: "submit", class: "primary" }, label)));
-    const dialog = h("dialog", { class: "reason", "aria-labelledby": "reason-title" }, form);
+        pattern: needed && ".*\\S.*", title: needed && "A reason is needed.", autocomplete: "off",
+        autofocus: true, "aria-describedby": "reason-help" });
+    const who = h("input", { name: "assignee", maxlength: "64", autocomplete: "off",
+        autofocus: !state });
+    const dialog = h("dialog", { class: "reason", "aria-labelledby": "reason-title" },
+        h("form", { method: "dialog" },
+            h("h2", { id: "reason-title" }, n > 1 ? `${label}: ${n} alerts` : label),
+            h("p", { id: "reason-help", class: "quiet" }, help,
+                needed ? " A reason is needed. It stays in the log." : ""),
+            state === "accepted" && acceptCommands(alerts),
+            state && h("label", {}, needed ? "Reason" : "Reason (optional)", text),
+            (!state || state === "acknowledged") && h("label", {}, "Assigned to", who),
+            h("p", { class: "dialog-buttons" },
+                h("button", { type: "button", click: () => dialog.close() }, "Cancel"),
+                h("button", { type: "submit", class: "primary", value: "done" }, label))));
     document.body.append(dialog);
     return new Promise((resolve) => {
-        let said = null;
-        form.addEventListener("submit", (event) => {
-            event.preventDefault();
-            const reason = text.value.trim();
-            if (needed && !reason) {
-                text.setCustomValidity("A reason is needed.");
-                text.reportValidity();
-                text.setCustomValidity("");
-                return;
-            }
-            const assignee = who.value.trim();
-            said = state ? { state, reason, ...(assignee && { assignee }) }
-                : { assignee: assignee || null };
-            dialog.close();
-        });
         dialog.addEventListener("close", () => {
+            const [reason, assignee] = [text.value.trim(), who.value.trim()];
             dialog.remove();
-            resolve(said);
+            resolve(dialog.returnValue !== "done" ? null : !state ? { assignee: assignee || null }
+                : { state, reason, ...(assignee && { assignee }) });
         });
         dialog.showModal();
-        form.querySelector("input").focus();
     });
 }
 

@@ -5,8 +5,7 @@
 import { get } from "../frame/api.js";
 import { h } from "../frame/dom.js";
 import { dateText, number, plural, shortCommit } from "../frame/format.js";
-import { runLink, tableOf } from "../frame/parts.js";
-import { here, note, parameter } from "../frame/places.js";
+import { kept, runLink, tableOf } from "../frame/parts.js";
 
 const ROWS_OF_RUN = 8;
 const RUNS_MAX = 6; // each is a document to read
@@ -151,23 +150,17 @@ async function content(id, load, signal) {
 export function counterHistory({ id, load, signal }) {
     const place = h("div", { role: "status" });
     let asked = false;
-    const box = h("details", {
-        class: "data", open: parameter("counters") !== null, toggle: async () => {
-            if (signal.aborted || !box.isConnected) return;
-            note(here({ counters: box.open ? "open" : null }));
-            if (!box.open || asked) return;
-            asked = true;
-            try {
-                const parts = [await content(id, load, signal)].flat();
-                asked = parts.length < 2 || !parts[0]; // what did not come is asked for again
-                place.replaceChildren(...parts.filter(Boolean));
-            } catch (error) {
-                asked = false; // opened again, it asks again
-                if (!signal.aborted)
-                    place.replaceChildren(quiet(
-                        `The counters could not be loaded: ${error.message}`));
-            }
-        },
-    }, h("summary", {}, "Hardware counters of the last regressions"), place);
-    return box;
+    return kept("counters", "Hardware counters of the last regressions", place, async (open) => {
+        if (!open || asked || signal.aborted) return;
+        asked = true;
+        try {
+            const parts = [await content(id, load, signal)].flat();
+            asked = parts.length < 2 || !parts[0]; // what did not come is asked for again
+            place.replaceChildren(...parts.filter(Boolean));
+        } catch (error) {
+            asked = false; // opened again, it asks again
+            if (!signal.aborted)
+                place.replaceChildren(quiet(`The counters could not be loaded: ${error.message}`));
+        }
+    });
 }

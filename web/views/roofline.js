@@ -21,14 +21,9 @@ const usable = (c) => c.ceiling > 0 && c.tflops > 0 && c.gbps > 0;
 async function reachedIn(cases, signal) {
     if (cases.length === 0) return null;
     const { run, id } = cases.reduce((a, c) => (c.time_ms > a.time_ms ? c : a));
-    try {
-        const { ceilings } = await get(`runs/${run}`, { case: id }, signal);
-        const roofs = roofsReached(ceilings);
-        return roofs && { ...roofs, run };
-    } catch (error) {
-        if (error.name === "AbortError") throw error;
-        return null;
-    }
+    const answer = await get(`runs/${run}`, { case: id }, signal).catch(() => null);
+    const roofs = roofsReached(answer?.ceilings);
+    return roofs && { ...roofs, run };
 }
 
 /** "4.53 TB/s; bf16 851, fp16 835 TFLOP/s": the roofs that are drawn. */

@@ -11,10 +11,10 @@ import {
 import { longTable } from "../frame/lists.js";
 import { controlsOf, machineLines, machineLink } from "../frame/machine.js";
 import {
-    againstText, caseName, columnsOf, command, commitText, crumbs, download, figure, opener,
+    againstText, caseName, columnsOf, command, commitText, crumbs, download, figure, kept, opener,
     subjectText, tableOf, vendorRatio,
 } from "../frame/parts.js";
-import { here, note, parameter } from "../frame/places.js";
+import { here, note } from "../frame/places.js";
 import { reproduce } from "../frame/reproduce.js";
 import { caseDetail } from "./run_case.js";
 import { causeSections, causesOf, isRed, loadRun, whatNextUndecided } from "./run_causes.js";
@@ -111,21 +111,15 @@ function facts(run, control) {
         rows.map(([label, name, value]) => figure(name, label, value)));
 }
 
-function libraries(run) {
-    const box = h("details", {
-        open: parameter("libraries") !== null,
-        toggle: () => box.isConnected && note(here({ libraries: box.open ? "open" : null })),
-    }, h("summary", {}, plural(run.libraries.length, "library", "libraries"),
-        run.absent?.length ? `, ${run.absent.length} absent` : ""),
-        tableOf("Libraries", [
-            ["library", "Provider", (l) => l.provider, "row"], ["role", "Role", (l) => l.role],
-            ["library_version", "Version", (l) => l.version],
-            ["file", "File", (l) => l.file ?? `absent: ${l.reason}`, "mono"],
-            ["sha256", "SHA-256", (l) => h("td", { class: "mono", title: l.sha256 },
-                l.sha256?.slice(0, 16))],
-        ], [...run.libraries, ...run.absent ?? []]));
-    return box;
-}
+const libraries = (run) => kept("libraries", [plural(run.libraries.length, "library", "libraries"),
+    run.absent?.length ? `, ${run.absent.length} absent` : ""],
+tableOf("Libraries", [
+    ["library", "Provider", (l) => l.provider, "row"], ["role", "Role", (l) => l.role],
+    ["library_version", "Version", (l) => l.version],
+    ["file", "File", (l) => l.file ?? `absent: ${l.reason}`, "mono"],
+    ["sha256", "SHA-256", (l) => h("td", { class: "mono", title: l.sha256 },
+        l.sha256?.slice(0, 16))],
+], [...run.libraries, ...run.absent ?? []]));
 
 /** One case: a row that says it all in short, and opens. */
 function caseRows(item, run, opened, toggled) {

@@ -5,7 +5,7 @@
 
 import { get } from "../frame/api.js";
 import { address, h } from "../frame/dom.js";
-import { change, plural, time } from "../frame/format.js";
+import { plural, spanText, time } from "../frame/format.js";
 import { machineLink } from "../frame/machine.js";
 import {
     alertLink, causeAuthor, command, commitRange, isOneCommit, site, stateBadge,
@@ -99,12 +99,6 @@ export async function causesOf(run, signal) {
         standing,
         same: own.filter(isSame).map((item) => ({ item, added: base.get(item.id).added })),
     };
-}
-
-/** "+3.05 % to +5.20 %" */
-function spanText(ratios) {
-    const all = [...new Set([...ratios].sort((a, b) => a - b).map(change))];
-    return all.length > 1 ? `${all[0]} to ${all.at(-1)}` : all[0];
 }
 
 /** "2 cases, +3.05 % to +5.20 %" */

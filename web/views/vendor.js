@@ -2,7 +2,6 @@
 // vendor.js: how far ours is from the best vendor over time, from pairs: the geometric mean of all
 // cases and of each op, and a small chart for each case.
 
-import { get } from "../frame/api.js";
 import { DAYS, choice } from "../chart/tools.js";
 import { address, h, term } from "../frame/dom.js";
 import { dayText, plural, time, versus } from "../frame/format.js";
