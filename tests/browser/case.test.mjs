@@ -6,8 +6,8 @@ import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 
 import {
-    GPU, HOST, REGRESSED, alter, caseAddress, dashboard, drawn, note, parameter, picture, settled,
-    skip, spoken, until,
+    GPU, HOST, REGRESSED, alter, caseAddress, dashboard, drawn, lines, note, parameter, picture,
+    settled, skip, spoken, until,
 } from "./harness.mjs";
 
 /** The fields of the lines of the file. */
@@ -65,8 +65,7 @@ describe("case", { skip }, () => {
                 baseline, moved: by })) });
         const summary = "summary:has-text('Hardware counters')";
         const box = ".box[aria-label^='Hardware counters of the last']";
-        const texts = async (page, what) => (await page.locator(`${box} ${what}`).allInnerTexts())
-            .map((text) => text.replace(/\s+/g, " ").trim());
+        const texts = (page, what) => lines(page.locator(`${box} ${what}`));
         const red = await (async () => {
             const { series } = await it.ask(`trends?${new URLSearchParams({
                 case: REGRESSED, device: GPU, columns: "run,verdict" })}`);

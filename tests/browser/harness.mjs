@@ -192,6 +192,10 @@ export const note = (page) => page.locator(".chart-note").innerText();
 export const picture = (page) =>
     page.evaluate(() => document.querySelector(".plot canvas").toDataURL());
 
+/** The texts of what is found, each in one line. */
+export const lines = async (found) =>
+    (await found.allInnerTexts()).map((text) => text.replace(/\s+/g, " ").trim());
+
 /** A parameter of the address. */
 export const parameter = (page, name) =>
     new URLSearchParams(new URL(page.url()).hash.split("?")[1]).get(name);

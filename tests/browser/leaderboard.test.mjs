@@ -6,7 +6,12 @@ import { describe, test } from "node:test";
 
 import { GPU, HOST, REGRESSED, alter, dashboard, settled, skip, until } from "./harness.mjs";
 
-const timedOnly = (texts) => texts.filter((text) => !text.startsWith("wrong"));
+/** Our times over the best vendor's, of what is not wrong, as the rows tell them. */
+const oursOver = async (page) => (await page.locator("tbody tr td:nth-child(2)").allInnerTexts())
+    .filter((text) => !text.startsWith("wrong")).map((text) => {
+        const [, times, way] = /([\d.]+) times (slower|faster)/.exec(text) ?? [0, 1, ""];
+        return way === "faster" ? 1 / times : Number(times);
+    });
 
 describe("leaderboard", { skip }, () => {
     const it = dashboard();
@@ -51,11 +56,7 @@ describe("leaderboard", { skip }, () => {
         await page.goBack(); // the order of the start: what is furthest behind
         await until(page, (id) => // the first is wrong, and first both ways
             document.querySelectorAll("tbody th")[1].innerText !== id, ids[1]);
-        const ours = await page.locator("tbody tr td:nth-child(2)").allInnerTexts();
-        const behind = timedOnly(ours).map((text) => {
-            const [, times, way] = /([\d.]+) times (slower|faster)/.exec(text) ?? [0, 1, ""];
-            return way === "faster" ? 1 / times : Number(times);
-        });
+        const behind = await oursOver(page);
         assert.deepEqual(behind, [...behind].sort((a, b) => b - a));
         await page.goBack();
         await until(page, (n) => document.querySelectorAll("tbody tr").length === n, some);
@@ -65,11 +66,7 @@ describe("leaderboard", { skip }, () => {
     it.test("are we ahead of the vendor: our wins are one choice away", {}, async (page) => {
         await it.open(page, `#/leaderboard?device=${GPU}`);
         await page.selectOption("label:has-text('Sort by') select", "ahead"); // one choice
-        const ours = await page.locator("tbody tr td:nth-child(2)").allInnerTexts();
-        const ahead = timedOnly(ours).map((text) => {
-            const [, times, way] = /([\d.]+) times (slower|faster)/.exec(text) ?? [0, 1, ""];
-            return way === "faster" ? 1 / times : Number(times);
-        });
+        const ahead = await oursOver(page);
         assert.deepEqual(ahead, [...ahead].sort((a, b) => a - b));
         assert.ok(ahead[0] < 1);
     });

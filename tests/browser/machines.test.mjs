@@ -101,13 +101,6 @@ describe("calibration", { skip }, () => {
             await page.locator(".tiles .term", { hasText: "False alarms" }).tap();
             assert.match(await page.locator("[role=tooltip]").innerText(), /Unchanged code/);
         });
-
-    it.test("a term explains itself on focus", {}, async (page) => {
-        await it.open(page, `#/machines?device=${GPU}`);
-        await page.keyboard.press("Tab");
-        await page.locator(".tiles .term", { hasText: "False alarms" }).focus();
-        assert.match(await page.locator("[role=tooltip]").innerText(), /Unchanged code/);
-    });
 });
 
 describe("calibration of many cases", { skip }, () => {

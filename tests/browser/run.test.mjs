@@ -5,11 +5,15 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import {
-    HOST, REGRESSED, alter, dashboard, foundAlert, lowContrast, settled, skip, until, walker,
+    HOST, REGRESSED, alter, dashboard, foundAlert, lines, lowContrast, settled, skip, until, walker,
 } from "./harness.mjs";
+
+const RUN = /\/api\/v1\/runs\/[0-9a-f-]{36}\?/; // in full or in short
 
 describe("run", { skip }, () => {
     const it = dashboard();
+    const openCaseOf = (page, uuid, id = REGRESSED) =>
+        it.open(page, `#/run/${uuid}?case=${encodeURIComponent(id)}`);
 
     it.test("the libraries are open where the address says so", {}, async (page) => {
         const table = page.locator(".box[aria-label=Libraries]");
@@ -42,7 +46,7 @@ describe("run", { skip }, () => {
     it.test("a second comparison is told as a warning", {}, async (page) => {
         const id = "gemv/fp16/m8192-k8192";
         const ratio = { value: 1.05, lo: 1.04, hi: 1.06 };
-        await alter(page, /\/api\/v1\/runs\/[0-9a-f-]{36}\?/, (answer) => {
+        await alter(page, RUN, (answer) => {
             const run = answer.run ?? answer;
             Object.assign(run.policy, { against: "c".repeat(40), warn_against: "baseline" });
             if (answer.run)
@@ -51,7 +55,7 @@ describe("run", { skip }, () => {
             else
                 answer.cases[0].warning = { verdict: "regression", reason: "by 5 %", ratio };
         });
-        await it.open(page, `#/run/${it.uuids[4]}?case=${encodeURIComponent(id)}`);
+        await openCaseOf(page, it.uuids[4], id);
         const warned = page.locator("tr.item", { hasText: "against baseline" });
         assert.equal(await warned.count(), 1);
         assert.match(await warned.innerText(), new RegExp(`${id}[\\s\\S]*regression`));
@@ -62,74 +66,64 @@ describe("run", { skip }, () => {
             /Against\s+c{9}\s[\s\S]*as a warning against baseline/);
     });
 
-    it.test("a regression shows what differs in its kernels", {}, async (page) => {
+    /** Opens a regression of which the document has what `said(case)` gives, too. */
+    const lookAt = (said, see) => it.withPage({}, async (page) => {
+        await alter(page, RUN, (answer) => {
+            for (const item of answer.run ? [] : answer.cases)
+                Object.assign(item, { verdict: "regression", ...said(item) });
+        });
+        await openCaseOf(page, it.uuids[4], "gemv/fp16/m8192-k8192");
+        const detail = page.locator(".detail:visible");
+        await detail.locator(".command").first().waitFor();
+        await see(detail);
+    });
+
+    test("a regression shows what differs in its kernels", async () => {
         const kernel = (name, code, figures) => ({ name, code_sha256: code.repeat(64),
             grid: "132 x 1 x 1", block: "128 x 1 x 1", shared_bytes: 0, registers: 96,
             ...figures });
-        await alter(page, /\/api\/v1\/runs\/[0-9a-f-]{36}\?/, (answer) => {
-            for (const item of answer.run ? [] : answer.cases) {
-                item.verdict = "regression";
-                for (const { role, timing } of item.arms.filter((arm) => arm.timing))
-                    timing.kernels = role === "candidate"
-                        ? [kernel("same", "a"), kernel("spills", "b", { registers: 128 }),
-                            kernel("new", "c")]
-                        : [kernel("same", "a"), kernel("spills", "d"), kernel("old", "e")];
-            }
-        });
-        await it.open(page,
-            `#/run/${it.uuids[4]}?case=${encodeURIComponent("gemv/fp16/m8192-k8192")}`);
-        const table = page.locator(".detail:visible .box[aria-label^='Kernels of'] tbody");
-        assert.deepEqual((await table.locator("tr").allInnerTexts()).map((row) =>
-            row.replace(/\s+/g, " ").trim()), [
-            "spills Registers 96 128", "new the baseline does not launch it",
-            "old the baseline's, not launched any more"]);
-    });
-
-    /** Opens a regression of which the document says this, too. */
-    const lookAt = (said, see) => it.withPage({}, async (page) => {
-        await alter(page, /\/api\/v1\/runs\/[0-9a-f-]{36}\?/, (answer) => {
-            for (const item of answer.run ? [] : answer.cases)
-                Object.assign(item, { verdict: "regression", ...said });
-        });
-        await it.open(page,
-            `#/run/${it.uuids[4]}?case=${encodeURIComponent("gemv/fp16/m8192-k8192")}`);
-        const detail = page.locator(".detail:visible");
-        await detail.locator(".command").first().waitFor();
-        await see(detail, page);
+        await lookAt(({ arms }) => {
+            for (const { role, timing } of arms.filter((arm) => arm.timing))
+                timing.kernels = role === "candidate"
+                    ? [kernel("same", "a"), kernel("spills", "b", { registers: 128 }),
+                        kernel("new", "c")]
+                    : [kernel("same", "a"), kernel("spills", "d"), kernel("old", "e")];
+        }, async (detail) => assert.deepEqual(
+            await lines(detail.locator(".box[aria-label^='Kernels of'] tbody tr")), [
+                "spills Registers 96 128", "new the baseline does not launch it",
+                "old the baseline's, not launched any more"]));
     });
 
     test("a regression shows which node of its launch carries it, or why none does", async () => {
         const carries = (value) => ({ value, lo: value - 0.003, hi: value + 0.003 });
-        await lookAt({ blame: { message: "they do not correspond",
-            nodes: [{ name: "main" }, { name: "extra" }], baseline: ["main"] } }, async (detail) =>
+        await lookAt(() => ({ blame: { message: "they do not correspond",
+            nodes: [{ name: "main" }, { name: "extra" }], baseline: ["main"] } }), async (detail) =>
             assert.match((await detail.innerText()).replace(/\s+/g, " "), new RegExp("Slower " +
                 "node: none is known: they do not correspond; the candidate's are main, extra; " +
                 "the baseline's are main\\.")));
-        await lookAt({ blame: { slowdown: carries(1.1), nodes: [
+        await lookAt(() => ({ blame: { slowdown: carries(1.1), nodes: [
             { name: "main", carries: carries(1.004) }, { name: "fill", message: "no kernel" },
-            { name: "epilogue", carries: carries(1.096) }] } }, async (detail, page) => {
+            { name: "epilogue", carries: carries(1.096) }] } }), async (detail) => {
             const table = detail.locator(".box[aria-label^='Nodes of']");
             assert.match(await table.innerText(),
                 /carries of the slowdown of 10\.00\s% ± 0\.30\s%/i);
-            const texts = async (what) => (await table.locator(what).allInnerTexts()).map((text) =>
-                text.replace(/\s+/g, " ").trim());
-            assert.deepEqual(await texts("tbody tr"), ["1 main 0.40 % ± 0.30 %",
+            assert.deepEqual(await lines(table.locator("tbody tr")), ["1 main 0.40 % ± 0.30 %",
                 "2 fill not known: no kernel", "3 epilogue 9.60 % ± 0.30 %"]);
-            assert.deepEqual(await texts("tbody b"), ["9.60 % ± 0.30 %"]);
+            assert.deepEqual(await lines(table.locator("tbody b")), ["9.60 % ± 0.30 %"]);
         });
     });
 
     test("a regression shows which instructions changed, or why that is not known", async () => {
         const more = (loop, opcode, baseline, candidate, kernel = 0) => ({ kernel, loop, opcode,
             candidate, baseline });
-        await lookAt({ instructions: { kernels: ["k"], changed: [] } }, async (detail) =>
+        await lookAt(() => ({ instructions: { kernels: ["k"], changed: [] } }), async (detail) =>
             assert.match(await detail.innerText(), /Instructions: as many of each\./));
-        await lookAt({ instructions: { kernels: ["one", "two"], message: "no nvdisasm", changed: [
-            ...[9, 8, 7, 6, 5, 4, 3, 2, 1].map((n) => more(0, `OP${n}`, 0, n)),
-            more(2, "LDS", 4, 8, 1)] } }, async (detail, page) => {
+        const changed = [...[9, 8, 7, 6, 5, 4, 3, 2, 1].map((n) => more(0, `OP${n}`, 0, n)),
+            more(2, "LDS", 4, 8, 1)];
+        await lookAt(() => ({ instructions: { kernels: ["one", "two"], message: "no nvdisasm",
+            changed } }), async (detail) => {
             const table = detail.locator(".box[aria-label^='Instructions of'] tbody");
-            const rows = (await table.locator("tr").allInnerTexts()).map((row) =>
-                row.replace(/\s+/g, " ").trim());
+            const rows = await lines(table.locator("tr"));
             assert.equal(rows.length, 9);
             assert.equal(rows[7], "one in all OP2 0 2");
             assert.equal(rows[8], "two loop 2 LDS 4 8");
@@ -140,16 +134,15 @@ describe("run", { skip }, () => {
     test("a regression shows which hardware counters moved, or why none are known", async () => {
         const moved = (counter, candidate, baseline, by, kernel = 0) => ({ kernel, counter,
             candidate, baseline, moved: by });
-        const look = (counters, see) => lookAt({ counters }, see);
+        const look = (counters, see) => lookAt(() => ({ counters }), see);
         await look({ kernels: [], moved: [], message: "ncu is nowhere" }, async (detail) =>
             assert.match(await detail.innerText(), /Hardware counters: ncu is nowhere\./));
         await look({ kernels: ["one", "two"], moved: [
             moved("bank_conflicts", 12.6e6, 0, 4.2, 1), moved("occupancy", 12.5, 62.5, 1.5),
             moved("l2_bytes", 2.5e9, 1e9, 0.9), moved("dram_bytes", 1.01e9, 1e9, 0.01)],
-        }, async (detail, page) => {
+        }, async (detail) => {
             const table = detail.locator(".box[aria-label^='Hardware counters of'] tbody");
-            const rows = (await table.locator("tr").allInnerTexts()).map((row) =>
-                row.replace(/\s+/g, " ").trim());
+            const rows = await lines(table.locator("tr"));
             assert.equal(rows.length, 3);
             assert.match(rows[0], /^bank conflicts ?two 0 12\.6 million extra turns/);
             assert.match(rows[1], /^occupancy ?one 62\.5 % 12\.5 % warps that an SM holds/);
@@ -388,8 +381,7 @@ describe("run", { skip }, () => {
     });
 
     it.test("raw samples of both sides are drawn, and their quantiles told", {}, async (page) => {
-        await it.open(page,
-            `#/run/${it.uuids.at(-2)}?case=${encodeURIComponent(REGRESSED)}`);
+        await openCaseOf(page, it.uuids.at(-2));
         const ecdf = page.locator("svg.ecdf");
         assert.match(await ecdf.getAttribute("aria-label"),
             /ours, median 19.\d\d.µs; baseline, median 18.\d\d.µs/);
@@ -400,8 +392,7 @@ describe("run", { skip }, () => {
     });
 
     it.test("a run says how to repeat it, and its numbers can be taken away", {}, async (page) => {
-        await it.open(page,
-            `#/run/${it.uuids.at(-2)}?case=${encodeURIComponent(REGRESSED)}`);
+        await openCaseOf(page, it.uuids.at(-2));
         const one = await page.locator(".detail .command code").innerText();
         const all = await page.locator("h2:text-is('Repeat this run') ~ .command code")
             .innerText();
@@ -415,7 +406,7 @@ describe("run", { skip }, () => {
 
     it.test("a case says what its verification covered and what launch() takes on the host",
         {}, async (page) => {
-            await alter(page, /\/api\/v1\/runs\/[0-9a-f-]{36}\?/, (answer) => {
+            await alter(page, RUN, (answer) => {
                 if (!answer.run) {
                     const [item] = answer.cases;
                     const arm = item.arms.find((one) => one.role === "candidate");
@@ -425,8 +416,7 @@ describe("run", { skip }, () => {
                         pairs_of: 171, layouts: 9, launches: 1280, skipped: 1 });
                 }
             });
-            await it.open(page,
-                `#/run/${it.uuids.at(-2)}?case=${encodeURIComponent(REGRESSED)}`);
+            await openCaseOf(page, it.uuids.at(-2));
             const text = (await page.locator(".detail:visible .inner").innerText())
                 .replace(/\s+/g, " ");
             assert.match(text, new RegExp("Verification covered 21 kinds of inputs, 32 other " +
@@ -453,8 +443,7 @@ describe("run", { skip }, () => {
                 for (const arm of item.arms) delete arm.timing?.samples_ns;
             }
         });
-        await it.open(page,
-            `#/run/${it.uuids.at(-2)}?case=${encodeURIComponent(REGRESSED)}`);
+        await openCaseOf(page, it.uuids.at(-2));
         assert.equal(await page.locator("tr.item").count(), 12);
         assert.equal(await page.locator("tr.candidate").count(), 1);
         assert.equal(await page.locator(".evidence, .ecdf").count(), 0);
