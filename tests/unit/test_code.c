@@ -91,6 +91,22 @@ TEST(of_two_kernels_of_one_name_the_resources_are_not_known)
     machine_code_free(m);
 }
 
+TEST(resources_are_of_the_code_that_the_gpu_takes)
+{
+    static const struct {
+        unsigned architecture;
+        bool known;
+    } cases[] = {{86, true}, {89, true}, {80, false}, {90, false}};
+    struct cubin cubin = cubin_plain;
+    cubin.architecture = 86;
+    struct machine_code *m = cubin_read(&cubin, 1);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct code code = code_of(&both, 4, m, cases[i].architecture);
+        assert_int_equal(code.kernels[0].resources.of[RESOURCE_CODE] > 0, cases[i].known);
+    }
+    machine_code_free(m);
+}
+
 TEST(resources_are_the_most)
 {
     struct code code = code_of(&both, 4, NULL, 90);
