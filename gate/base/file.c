@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gate/base/alloc.h"
+
 #define READ_CHUNK (64 * 1024)
 
 static ssize_t read_some(int fd, void *bytes, size_t n)
@@ -70,27 +72,6 @@ enum gate_status file_read(const char *path, struct buf *out, struct gate_error 
     return status;
 }
 
-/* Opens a new file in `folder`. The name does not grow from the target's, which may be as long as
- * a name can be. */
-static int open_temporary(const char *folder, mode_t mode, char *path, size_t size)
-{
-    static unsigned serial;
-    for (int attempt = 0; attempt < 100; attempt++) {
-        struct timespec now;
-        clock_gettime(CLOCK_REALTIME, &now);
-        int n = snprintf(path, size, "%s/.gate-%ld-%lx-%x.tmp", folder, (long)getpid(),
-                         (unsigned long)now.tv_nsec, serial++);
-        if (n < 0 || (size_t)n >= size) {
-            errno = ENAMETOOLONG;
-            return -1;
-        }
-        int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode);
-        if (fd >= 0 || errno != EEXIST)
-            return fd;
-    }
-    return -1;
-}
-
 /* The rename itself must reach the disk too. */
 static bool sync_folder(const char *folder)
 {
@@ -145,7 +126,16 @@ static enum gate_status open_beside(struct file_writer *w, const struct stat *ol
     struct stat st;
     if (!old && lstat(w->target, &st) < 0 && errno != ENOENT)
         return writer_failed(w, errno, err);
-    w->fd = open_temporary(w->folder, 0666, w->temporary, sizeof(w->temporary));
+    /* The name does not grow from the target's, which may be as long as a name can be. */
+    static unsigned serial;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if ((size_t)snprintf(w->temporary, sizeof(w->temporary), "%s/.gate-%ld-%lx-%x.tmp", w->folder,
+                         (long)getpid(), (unsigned long)now.tv_nsec,
+                         serial++) >= sizeof(w->temporary))
+        errno = ENAMETOOLONG;
+    else
+        w->fd = open(w->temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
     if (w->fd < 0) {
         w->temporary[0] = '\0';
         return gate_fail(err, GATE_IO, "cannot write '%s': cannot create a file in '%s': %s",
@@ -167,8 +157,8 @@ static enum gate_status open_target(struct file_writer *w, const char *path, str
     if (stat(path, &st) < 0) {
         if (errno != ENOENT)
             return writer_failed(w, errno, err);
-        w->target = strdup(path);
-        return w->target ? open_beside(w, NULL, err) : writer_failed(w, ENOMEM, err);
+        w->target = xstrdup(path);
+        return open_beside(w, NULL, err);
     }
     if (S_ISREG(st.st_mode)) {
         /* A symbolic link stays one: its target is what gets replaced. */
@@ -183,11 +173,8 @@ static enum gate_status open_target(struct file_writer *w, const char *path, str
 enum gate_status file_writer_open(const char *path, struct file_writer **out,
                                   struct gate_error *err)
 {
-    struct file_writer *w = calloc(1, sizeof(*w));
-    if (!w || !(w->name = strdup(path ? path : "standard output"))) {
-        free(w);
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    }
+    struct file_writer *w = xcalloc(1, sizeof(*w));
+    w->name = xstrdup(path ? path : "standard output");
     w->fd = -1;
     enum gate_status status = open_target(w, path, err);
     if (status != GATE_OK) {
