@@ -88,10 +88,7 @@ void buf_puts(struct buf *b, const char *s)
 
 void buf_putc(struct buf *b, char c)
 {
-    if (!reserve(b, 1))
-        return;
-    b->data[b->len++] = c;
-    b->data[b->len] = '\0';
+    buf_append(b, &c, 1);
 }
 
 void buf_printf(struct buf *b, const char *format, ...)

@@ -10,26 +10,13 @@ size_t utf8_decode(const char *s, size_t n, uint32_t *code)
 {
     static const uint32_t smallest[5] = {0, 0, 0x80, 0x800, 0x10000};
     const unsigned char *u = (const unsigned char *)s;
-    size_t len;
-    uint32_t c;
-
-    if (u[0] < 0x80) {
-        *code = u[0];
-        return 1;
-    }
-    if ((u[0] & 0xe0) == 0xc0) {
-        len = 2;
-        c = u[0] & 0x1fu;
-    } else if ((u[0] & 0xf0) == 0xe0) {
-        len = 3;
-        c = u[0] & 0x0fu;
-    } else if ((u[0] & 0xf8) == 0xf0) {
-        len = 4;
-        c = u[0] & 0x07u;
-    } else {
-        return 0;
-    }
-    if (len > n)
+    const size_t len = u[0] < 0x80             ? 1
+                       : (u[0] & 0xe0) == 0xc0 ? 2
+                       : (u[0] & 0xf0) == 0xe0 ? 3
+                       : (u[0] & 0xf8) == 0xf0 ? 4
+                                               : 0;
+    uint32_t c = len == 1 ? u[0] : u[0] & 0x7fu >> len;
+    if (!len || len > n)
         return 0;
     for (size_t i = 1; i < len; i++) {
         if ((u[i] & 0xc0) != 0x80)
