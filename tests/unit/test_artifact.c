@@ -3,11 +3,9 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -360,29 +358,6 @@ TEST_WITHIN(concurrent_puts, enter_cache, unit_leave_folder)
         failed += status != 0;
     }
     assert_int_equal(failed, 0);
-}
-
-static bool full_disk(void)
-{
-    const struct rlimit limit = {4096, 4096};
-    char sha256[65] = "as it was";
-    struct gate_error err = {0};
-    signal(SIGXFSZ, SIG_IGN);
-    return !setrlimit(RLIMIT_FSIZE, &limit) && artifact_put("lib.so", sha256, &err) == GATE_IO &&
-           strstr(err.message, "cannot write") && !strcmp(sha256, "as it was");
-}
-
-TEST_WITHIN(full_disk_leaves_nothing, enter_cache, unit_leave_folder)
-{
-    static char big[65536];
-    char sha256[65], path[PATHS_MAX];
-    struct gate_error err = {0};
-    memset(big, 'b', sizeof big - 1);
-    write_text("lib.so", big);
-    assert_in_child(full_disk);
-    assert_int_equal(count_entries("cache/artifacts"), 0);
-    assert_int_equal(artifact_put("lib.so", sha256, &err), GATE_OK);
-    assert_int_equal(artifact_get(sha256, path, &err), GATE_OK);
 }
 
 /* Gives up what makes root stand above permissions. */
