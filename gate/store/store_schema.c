@@ -41,32 +41,11 @@ static const char *const upgrades[STORE_SCHEMA_VERSION][MAX_SCRIPTS + 1] = {
     [6] = {"upgrade_7.sql", "PRAGMA user_version = 7"},
 };
 
-static const char *const tables[] = {"meta",        "revision", "run",   "document",
-                                     "track",       "result",   "token", "alert",
-                                     "alert_event", "outbox",   NULL};
-
-/* Runs a pragma of the journal's mode: is it WAL then? SQLite answers with the old mode, and no
- * error, where the file system cannot do it. */
-static int ask_for_wal(struct store *s, const char *pragma, bool *wal)
-{
-    sqlite3_stmt *stmt = NULL;
-    *wal = false;
-    int rc = sqlite3_prepare_v2(s->db, pragma, -1, &stmt, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(stmt);
-    if (rc == SQLITE_ROW) {
-        const unsigned char *mode = sqlite3_column_text(stmt, 0);
-        *wal = mode && sqlite3_stricmp((const char *)mode, "wal") == 0;
-        rc = SQLITE_OK;
-    }
-    sqlite3_finalize(stmt);
-    return rc;
-}
-
 bool store_uses_wal(struct store *s)
 {
-    bool wal;
-    return ask_for_wal(s, "PRAGMA journal_mode", &wal) == SQLITE_OK && wal;
+    int64_t wal = 0;
+    int rc = store_pragma(s->db, "SELECT journal_mode = 'wal' FROM pragma_journal_mode", &wal);
+    return rc == SQLITE_OK && wal != 0;
 }
 
 enum gate_status store_check_tables(struct store *s, struct gate_error *err)
@@ -74,20 +53,22 @@ enum gate_status store_check_tables(struct store *s, struct gate_error *err)
     enum gate_status status = GATE_OK;
     sqlite3_stmt *stmt = NULL;
     int rc = sqlite3_prepare_v2(
-        s->db, "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1", -1, &stmt, NULL);
-    for (size_t i = 0; tables[i] && rc == SQLITE_OK && !status; i++) {
-        sqlite3_bind_text(stmt, 1, tables[i], -1, SQLITE_STATIC);
+        s->db,
+        "SELECT value FROM json_each('[\"meta\", \"revision\", \"run\", \"document\", \"track\","
+        " \"result\", \"token\", \"alert\", \"alert_event\", \"outbox\"]') WHERE value NOT IN"
+        " (SELECT name FROM sqlite_schema WHERE type = 'table')",
+        -1, &stmt, NULL);
+    if (rc == SQLITE_OK)
         rc = sqlite3_step(stmt);
-        if (rc == SQLITE_DONE)
-            status = gate_fail(err, GATE_IO,
-                               "'%s' has no table '%s', so somebody removed it, or another build "
-                               "wrote the file: restore it from a backup",
-                               s->path, tables[i]);
-        if (rc == SQLITE_ROW || rc == SQLITE_DONE)
-            rc = sqlite3_reset(stmt);
-    }
+    if (rc == SQLITE_ROW)
+        status = gate_fail(err, GATE_IO,
+                           "'%s' has no table '%s', so somebody removed it, or another build "
+                           "wrote the file: restore it from a backup",
+                           s->path, sqlite3_column_text(stmt, 0));
+    else if (rc != SQLITE_DONE)
+        status = store_fail(s, rc, "open", err);
     sqlite3_finalize(stmt);
-    return !status && rc != SQLITE_OK ? store_fail(s, rc, "open", err) : status;
+    return status;
 }
 
 const char *store_script(const char *name)
@@ -184,16 +165,15 @@ static enum gate_status upgrade(struct store *s, int64_t version, struct gate_er
 enum gate_status store_create(struct store *s, struct gate_error *err)
 {
     int64_t version = 0;
-    bool wal;
     int rc = store_pragma(s->db, "PRAGMA user_version", &version);
     if (rc != SQLITE_OK)
         return store_fail(s, rc, "open", err);
     bool is_old = version > 0 && version < STORE_SCHEMA_VERSION;
     TRY(is_old ? upgrade(s, version, err) : bring_up_whole(s, err));
-    rc = ask_for_wal(s, "PRAGMA journal_mode = WAL", &wal);
-    if (rc != SQLITE_OK)
-        return store_fail(s, rc, "write to", err);
-    return wal ? GATE_OK
+    /* Where the file system cannot do it, SQLite keeps the old mode, and says no error. */
+    TRY(store_execute(s, "PRAGMA journal_mode = WAL", "write to", err));
+    return store_uses_wal(s)
+               ? GATE_OK
                : gate_fail(err, GATE_IO,
                            "cannot keep '%s' in WAL mode: put it on a local file system", s->path);
 }

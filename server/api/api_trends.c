@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_trends.c: the points of one case; see api_call.h. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +114,7 @@ static enum gate_status put_answer(struct trend *t)
     emit_string_member(e, "order", t->by_commit ? "commit" : "time");
     emit_integer_member(e, "total", (int64_t)t->total);
     emit_bool_member(e, "bucketed", t->is_cut);
-    emit_known_real(e, "threshold", t->threshold);
+    emit_real_member(e, "threshold", t->threshold > 0 ? t->threshold : NAN);
     emit_key(e, "series");
     emit_open(e, '[');
     for (size_t i = 0; i < t->n_series; i++) {

@@ -391,9 +391,16 @@ bool rows_put_json(void *emit, const struct store_row *row)
     return false;
 }
 
+void rows_put_members(struct emit *e, const char *file, const struct store_row *row)
+{
+    const struct rows_query *q = rows_query(file);
+    if (q)
+        put_cells(e, q->columns, q->n_columns, row->cells, NULL);
+}
+
 struct put_call {
     struct emit *emit;
-    const struct rows_query *query;
+    const char *file;
     bool are_members;
     int n;
 };
@@ -404,7 +411,7 @@ static bool put_object(void *context, const struct store_row *row)
     p->n++;
     if (!p->are_members)
         emit_row_begin(p->emit);
-    put_cells(p->emit, p->query->columns, p->query->n_columns, row->cells, NULL);
+    rows_put_members(p->emit, p->file, row);
     if (!p->are_members)
         emit_row_end(p->emit);
     return !p->are_members;
@@ -413,9 +420,7 @@ static bool put_object(void *context, const struct store_row *row)
 enum gate_status rows_put(struct call *c, const char *file, const struct rows_value *values,
                           bool are_members, int *n)
 {
-    struct put_call p = {&c->emit, rows_query(file), are_members, 0};
-    if (!p.query)
-        return gate_fail(&c->err, GATE_INTERNAL, "the list '%s' cannot be read", file);
+    struct put_call p = {&c->emit, file, are_members, 0};
     enum gate_status status = rows_select(c, file, values, put_object, &p);
     if (n)
         *n = p.n;

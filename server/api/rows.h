@@ -111,6 +111,9 @@ enum gate_status rows_select(struct call *c, const char *file, const struct rows
 enum gate_status rows_put(struct call *c, const char *file, const struct rows_value *values,
                           bool are_members, int *n);
 
+/* A row of a list's statement as members of the object that is open. */
+void rows_put_members(struct emit *e, const char *file, const struct store_row *row);
+
 /* A callback: each cell as a member of the emit's object, as it is. */
 bool rows_put_json(void *emit, const struct store_row *row);
 

@@ -230,15 +230,6 @@ void emit_bool_member(struct emit *e, const char *key, bool value)
     emit_bool(e, value);
 }
 
-void emit_known_real(struct emit *e, const char *key, double value)
-{
-    emit_key(e, key);
-    if (value == 0.0)
-        emit_null(e);
-    else
-        emit_real(e, value);
-}
-
 void emit_known_string(struct emit *e, const char *key, const char *value)
 {
     emit_key(e, key);

@@ -53,12 +53,11 @@ void emit_bool(struct emit *e, bool value);
 void emit_null(struct emit *e);
 void emit_json(struct emit *e, const char *text); /* as it is */
 
-/* A member of an object. 0 and "" mean not known in emit_known_*: null. */
+/* A member of an object. NULL and "" mean not known in emit_known_string(): null. */
 void emit_string_member(struct emit *e, const char *key, const char *value);
 void emit_integer_member(struct emit *e, const char *key, int64_t value);
 void emit_real_member(struct emit *e, const char *key, double value);
 void emit_bool_member(struct emit *e, const char *key, bool value);
-void emit_known_real(struct emit *e, const char *key, double value);
 void emit_known_string(struct emit *e, const char *key, const char *value);
 
 /*

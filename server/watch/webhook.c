@@ -89,22 +89,6 @@ struct silence_look {
     struct emit *emit; /* takes the first other one; NULL: all are as if told */
 };
 
-static void put_silence(struct emit *e, const struct store_row *row)
-{
-    emit_key(e, "silence");
-    emit_open(e, '{');
-    for (int i = 0; i < row->n; i++) {
-        const struct store_cell *cell = &row->cells[i];
-        if (!strcmp(cell->name, "place"))
-            continue;
-        if (cell->kind == STORE_INTEGER)
-            emit_integer_member(e, cell->name, cell->integer);
-        else
-            emit_known_string(e, cell->name, cell->text);
-    }
-    emit_close(e, '}');
-}
-
 static bool silence_row(void *context, const struct store_row *row)
 {
     struct silence_look *look = context;
@@ -116,7 +100,10 @@ static bool silence_row(void *context, const struct store_row *row)
         buf_puts(&look->told, name + 1);
     } else if (w->next_silence[0] == '\0') {
         memcpy(w->next_silence, name, sizeof name);
-        put_silence(look->emit, row);
+        emit_key(look->emit, "silence");
+        emit_open(look->emit, '{');
+        rows_put_members(look->emit, "silences.sql", row);
+        emit_close(look->emit, '}');
     }
     return true;
 }
