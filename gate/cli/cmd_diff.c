@@ -101,7 +101,7 @@ static enum gate_status open_library(const struct diff_request *r, const char *w
 static enum gate_status write_cases(const struct diff_request *r, const struct diff *d,
                                     struct buf *out, struct gate_error *err)
 {
-    struct document run;
+    RELEASED_BY(document_release) struct document run = {0};
     size_t touched = 0, unknown = 0;
     TRY(document_load(r->run_file, &run, err));
     buf_printf(out, "\n"
@@ -126,7 +126,6 @@ static enum gate_status write_cases(const struct diff_request *r, const struct d
     if (unknown)
         buf_printf(out, "; for %zu the run does not record the launched kernels", unknown);
     buf_putc(out, '\n');
-    document_release(&run);
     return GATE_OK;
 }
 

@@ -130,16 +130,14 @@ static const struct list_column history_columns[] = {
 static const struct list_kind history_list = {
     history_columns, sizeof history_columns / sizeof history_columns[0], &row_shape};
 
-/* A case on a device model. */
-struct track {
-    char *case_id, *device_model;
-};
-
 struct history {
+    const struct history_arguments *arguments;
     const char *pattern;
-    struct track *tracks;
-    size_t n_tracks;
+    char track[256]; /* the last one: case and device model */
+    struct store *store;
     struct list list;
+    enum gate_status status;
+    struct gate_error *err;
 };
 
 static bool add_point(void *context, const struct store_point *p)
@@ -152,40 +150,35 @@ static bool add_point(void *context, const struct store_point *p)
 }
 
 /* Called once for each provider of a case on a device model, one after the other. */
-static bool add_track(void *context, const struct store_point *l)
+static bool list_track(void *context, const struct store_point *l)
 {
     struct history *h = context;
-    const struct track *last = h->n_tracks ? &h->tracks[h->n_tracks - 1] : NULL;
-    if (fnmatch(h->pattern, l->case_id, 0) || (last && !strcmp(last->case_id, l->case_id) &&
-                                               !strcmp(last->device_model, l->device_model)))
+    char track[sizeof h->track];
+    snprintf(track, sizeof track, "%s %s", l->case_id, l->device_model);
+    if (fnmatch(h->pattern, l->case_id, 0) || !strcmp(track, h->track))
         return true;
-    h->tracks = xrealloc(h->tracks, h->n_tracks + 1, sizeof *h->tracks);
-    h->tracks[h->n_tracks++] = (struct track){xstrdup(l->case_id), xstrdup(l->device_model)};
-    return true;
+    memcpy(h->track, track, sizeof track);
+    h->status = store_trend(h->store, l->case_id, l->device_model, h->arguments->limit, add_point,
+                            &h->list, h->err);
+    list_table(&h->list, l->case_id, l->device_model);
+    return !h->status;
 }
 
 static void release_history(struct history *h)
 {
-    for (size_t i = 0; i < h->n_tracks; i++) {
-        free(h->tracks[i].case_id);
-        free(h->tracks[i].device_model);
-    }
-    free(h->tracks);
+    store_close(h->store);
     list_release(&h->list);
 }
 
 static int history(struct command_call *call, struct gate_error *err)
 {
     const struct history_arguments *a = call->arguments;
-    RELEASED_BY(command_close_store) struct store *store = NULL;
-    RELEASED_BY(release_history) struct history h = {.pattern = call->operands[0]};
+    RELEASED_BY(release_history)
+    struct history h = {.arguments = a, .pattern = call->operands[0], .err = err};
     list_open(&h.list, &history_list, a->json);
-    TRY(store_open(a->db, STORE_READ_ONLY, &store, err));
-    TRY(store_leaderboard(store, a->device_model, add_track, &h, err));
-    for (const struct track *at = h.tracks; at < h.tracks + h.n_tracks; at++) {
-        TRY(store_trend(store, at->case_id, at->device_model, a->limit, add_point, &h.list, err));
-        list_table(&h.list, at->case_id, at->device_model);
-    }
+    TRY(store_open(a->db, STORE_READ_ONLY, &h.store, err));
+    TRY(store_leaderboard(h.store, a->device_model, list_track, &h, err));
+    TRY(h.status);
     if (!h.list.n)
         return gate_fail(err, GATE_USAGE, "'%s' has no verified measurements of '%s'%s%s", a->db,
                          h.pattern, a->device_model ? " on " : "",

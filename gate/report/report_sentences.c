@@ -135,29 +135,6 @@ void covered_add(struct covered_sums *sums, const char *op, const struct documen
     sum->pairs_of = larger(sum->pairs_of, verify->pairs_of);
 }
 
-/* The row of the class `at` of all, unless no op has it. */
-static void class_row(struct table *t, const struct covered_sums *sums, size_t at,
-                      const char *group, const char *class)
-{
-    int64_t count[COVERED_OPS], all = 0;
-    char text[65];
-    for (size_t i = 0; i < sums->n; i++) {
-        struct document_covered sum = sums->of[i].all;
-        all |= count[i] = counts_of(&sum)[at];
-    }
-    if (!all)
-        return;
-    snprintf(text, sizeof text, "%s", class);
-    for (char *c = text; *c; c++)
-        *c = *c == '_' ? ' ' : *c;
-    table_cell(t, TERM_PLAIN, group);
-    table_cell(t, TERM_PLAIN, text);
-    for (size_t i = 0; i < sums->n; i++) {
-        snprintf(text, sizeof text, "%" PRId64, count[i]);
-        table_cell(t, TERM_PLAIN, text);
-    }
-}
-
 struct table *covered_table(const struct covered_sums *sums)
 {
     struct table_column columns[2 + COVERED_OPS] = {{"covered", false, 0}, {"class", false, 0}};
@@ -171,8 +148,24 @@ struct table *covered_table(const struct covered_sums *sums)
     struct table *t = table_new(columns, 2 + sums->n);
     for (size_t i = 0; i < document_covered_shape.n; i++) {
         const struct field *group = &document_covered_shape.fields[i];
-        for (size_t k = 0; k < group->shape->n; k++)
-            class_row(t, sums, at++, group->key, group->shape->fields[k].key);
+        for (size_t k = 0; k < group->shape->n; k++, at++) {
+            int64_t count[COVERED_OPS], all = 0;
+            for (size_t op = 0; op < sums->n; op++) {
+                struct document_covered sum = sums->of[op].all;
+                all |= count[op] = counts_of(&sum)[at];
+            }
+            if (!all) /* no op has this class */
+                continue;
+            snprintf(text, sizeof text, "%s", group->shape->fields[k].key);
+            for (char *c = text; *c; c++)
+                *c = *c == '_' ? ' ' : *c;
+            table_cell(t, TERM_PLAIN, group->key);
+            table_cell(t, TERM_PLAIN, text);
+            for (size_t op = 0; op < sums->n; op++) {
+                snprintf(text, sizeof text, "%" PRId64, count[op]);
+                table_cell(t, TERM_PLAIN, text);
+            }
+        }
     }
     for (size_t i = 0; i < sums->n; i++)
         pairs += sums->of[i].pairs_of;

@@ -235,7 +235,7 @@ static enum gate_status run_once(const struct hunt *h, const struct candidate *c
                                  cJSON **out, struct gate_error *err)
 {
     for (int try = 1;; try++) {
-        struct document d;
+        RELEASED_BY(document_release) struct document d = {0};
         enum gate_status status = compare(h, c->path, &d, err);
         if (status == GATE_WRONG) {
             *out = hunt_new_line(kind, hunt_states[RACER_WRONG], key_of(c));
@@ -262,7 +262,6 @@ static enum gate_status run_once(const struct hunt *h, const struct candidate *c
         cJSON_AddItemToObject(*out, "log_ratio", ratios);
         cJSON_AddItemToObject(*out, "log_ratio_fresh", fresh); /* JSON has no NaN: null */
         cJSON_AddStringToObject(*out, "reason", found->reason);
-        document_release(&d);
         if (state != RACER_FAILED || try == TRIES_MAX)
             return GATE_OK;
         cJSON_Delete(*out);
