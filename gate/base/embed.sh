@@ -19,7 +19,7 @@ page='' kind=file
 [ "$1" != --page ] || { page=yes kind=asset; shift; }
 symbol=$1
 shift
-cat "$@" > /dev/null # all can be read
+cat "$@" < /dev/null > /dev/null # all can be read
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
