@@ -31,6 +31,8 @@ describe("case", { skip }, () => {
             assert.match(await page.title(), /attention_fwd.* · Kernel Gate/);
             assert.match((await page.locator(".legend").innerText()).replace(/\s+/g, " "),
                 /^ours ?\d\.\d+×.*%.*cuDNN.*PyTorch.*baseline ?1\.0+×.*threshold, \+2.%/);
+            assert.match(await page.locator(".case-tiles").innerText(),
+                /Against the vendor\s+1\.0\d times slower than cuDNN/);
             assert.match(await note(page), /40 runs\.$/);
             assert.match(await page.locator(".events").innerText(),
                 /New driver, toolkit or power limit: /);

@@ -67,21 +67,16 @@ describe("explore", { skip }, () => {
             assert.equal((await rowsOf()).length, week.length); // the link has all of it
         });
 
-    it.test("a case leads there, and it fits a telephone",
-        PHONE, async (page) => {
-            await it.open(page, `#/case?id=${encodeURIComponent(REGRESSED)}&device=${GPU}`);
-            await page.click("a:text('Beside other cases')");
-            await settled(page);
-            await page.waitForSelector(".plot-box canvas");
-            assert.deepEqual(await legend(page), [`${REGRESSED}, ${GPU}`]);
-            await assertFits(page);
-        });
-});
+    it.test("a case leads there, and it fits a telephone", PHONE, async (page) => {
+        await it.open(page, `#/case?id=${encodeURIComponent(REGRESSED)}&device=${GPU}`);
+        await page.click("a:text('Beside other cases')");
+        await settled(page);
+        await page.waitForSelector(".plot-box canvas");
+        assert.deepEqual(await legend(page), [`${REGRESSED}, ${GPU}`]);
+        await assertFits(page);
+    });
 
-describe("against the vendor over time", { skip }, () => {
-    const it = dashboard();
-
-    it.test("means and a small chart for each case, but none of a wrong result",
+    it.test("against the vendor over time: means and each case, but none of a wrong result",
         {}, async (page) => {
             const { vendor } = await it.ask(`vendor?device=${GPU}&limit=5000`);
             const cases = [...new Set(vendor.map((row) => row.case))];

@@ -279,16 +279,16 @@ export async function settled(page) {
 }
 
 /** Until `predicate(argument)` holds in the page. Playwright's own way needs eval in later frames,
- * which the page's policy forbids; a call for each frame takes more time than what it waits for. */
+ * which the page's policy forbids; to wait for frames has each of them drawn. */
 export async function until(page, predicate, argument) {
     const met = await page.evaluate(`(async () => {
         for (let turns = 0; turns < 2000; turns++) {
             if (await (${predicate})(${JSON.stringify(argument)})) return true;
-            await new Promise(requestAnimationFrame);
+            await new Promise((next) => setTimeout(next, 15));
         }
         return false;
     })()`);
-    assert.ok(met, `not within 2000 frames: ${predicate}`);
+    assert.ok(met, `not within 2000 turns: ${predicate}`);
 }
 
 /** The page itself must not scroll sideways; tables do so within their boxes. */

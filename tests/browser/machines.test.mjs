@@ -95,12 +95,11 @@ describe("calibration", { skip }, () => {
         assert.match(await page.locator("main").innerText(), /gate calibrate/);
     });
 
-    it.test("a term explains itself to a finger",
-        { ...PHONE, hasTouch: true }, async (page) => {
-            await it.open(page, `#/machines?device=${GPU}`);
-            await page.locator(".tiles .term", { hasText: "False alarms" }).tap();
-            assert.match(await page.locator("[role=tooltip]").innerText(), /Unchanged code/);
-        });
+    it.test("a term explains itself to a finger", { ...PHONE, hasTouch: true }, async (page) => {
+        await it.open(page, `#/machines?device=${GPU}`);
+        await page.locator(".tiles .term", { hasText: "False alarms" }).tap();
+        assert.match(await page.locator("[role=tooltip]").innerText(), /Unchanged code/);
+    });
 });
 
 describe("calibration of many cases", { skip }, () => {

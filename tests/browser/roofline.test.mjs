@@ -96,22 +96,21 @@ describe("roofline", { skip }, () => {
         assert.match(page.url(), /op=gemv/);
     });
 
-    it.test("it is as wide as the page, and keeps the size of its text",
-        PHONE, async (page) => {
-            await it.open(page, `#/roofline?device=${GPU}`);
-            const widths = () => page.evaluate(() => {
-                const svg = document.querySelector(".roofline svg");
-                const { width } = svg.getBoundingClientRect();
-                return [width / svg.viewBox.baseVal.width, width,
-                    svg.closest(".box").clientWidth];
-            });
-            const fits = ([scale, width, box]) => scale === 1 && width <= box && width > box - 30;
-            assert.ok(fits(await widths()), await widths());
-            await page.setViewportSize({ width: 800, height: 844 });
-            await until(page, () => document.querySelector(".roofline svg").clientWidth > 700);
-            assert.ok(fits(await widths()), await widths());
-            await assertFits(page);
+    it.test("it is as wide as the page, and keeps the size of its text", PHONE, async (page) => {
+        await it.open(page, `#/roofline?device=${GPU}`);
+        const widths = () => page.evaluate(() => {
+            const svg = document.querySelector(".roofline svg");
+            const { width } = svg.getBoundingClientRect();
+            return [width / svg.viewBox.baseVal.width, width,
+                svg.closest(".box").clientWidth];
         });
+        const fits = ([scale, width, box]) => scale === 1 && width <= box && width > box - 30;
+        assert.ok(fits(await widths()), await widths());
+        await page.setViewportSize({ width: 800, height: 844 });
+        await until(page, () => document.querySelector(".roofline svg").clientWidth > 700);
+        assert.ok(fits(await widths()), await widths());
+        await assertFits(page);
+    });
 
     /** Cases under three flat roofs and a slope of 4.8 TB/s, close to both. */
     const crowd = (template, n = 90) => Array.from({ length: n }, (_, i) => {

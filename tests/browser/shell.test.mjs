@@ -414,16 +414,15 @@ describe("shell", { skip }, () => {
             }
         });
 
-    it.test("on a narrow screen a shade says that there are more columns",
-        PHONE, async (page) => {
-            for (const name of ["leaderboard", "roofline", "machines"]) {
-                await it.open(page, `#/${name}?device=${GPU}`);
-                const box = page.locator(".box").last();
-                const [beyond, shades] = await box.evaluate((e) => [e.scrollWidth - e.clientWidth,
-                    getComputedStyle(e).backgroundAttachment]);
-                assert.ok(beyond > 50, `${name}: ${beyond}`);
-                // Two stay at the edges, two that hide them go along with what scrolls.
-                assert.equal(shades, "local, local, scroll, scroll", name);
-            }
-        });
+    it.test("on a narrow screen a shade says that there are more columns", PHONE, async (page) => {
+        for (const name of ["leaderboard", "roofline", "machines"]) {
+            await it.open(page, `#/${name}?device=${GPU}`);
+            const box = page.locator(".box").last();
+            const [beyond, shades] = await box.evaluate((e) => [e.scrollWidth - e.clientWidth,
+                getComputedStyle(e).backgroundAttachment]);
+            assert.ok(beyond > 50, `${name}: ${beyond}`);
+            // Two stay at the edges, two that hide them go along with what scrolls.
+            assert.equal(shades, "local, local, scroll, scroll", name);
+        }
+    });
 });
