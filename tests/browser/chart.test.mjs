@@ -1,10 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// chart.test.mjs: what a chart makes of the server's columns, by the modules alone.
+// chart.test.mjs: what one can do with a case's chart: pointer, keys, finger, range, choices; and
+// what it makes of the server's columns, by its modules alone.
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import { dashboard, skip } from "./harness.mjs";
+import {
+    PHONE, REGRESSED, alter, caseAddress, dashboard, drawn, note, parameter, picture, settled, skip,
+    spoken, until,
+} from "./harness.mjs";
+
+/** Until the address has, or has no longer, a range. */
+const ranged = (page, is) => until(page, (yes) => /[&?]from=/.test(location.hash) === yes, is);
+
+/** Where the cursor's point of ours is. */
+const ownDot = (page) => page.evaluate(() => {
+    const all = [...document.querySelector(".plot .uplot").querySelectorAll(
+        ".u-cursor-pt:not(.u-off)")].map((e) => e.getBoundingClientRect());
+    const { x, y, width } = all.filter((r) => r.width > 4).at(-1); // ours is drawn last
+    return { x: x + width / 2, y: y + width / 2 };
+});
+
+/** Puts the pointer on the line of ours at a share of the chart's width, and says where that is. */
+async function onLine(page, share) {
+    const box = await page.locator(".plot").boundingBox();
+    await page.mouse.move(box.x + 62 + (box.width - 84) * share, box.y + 100);
+    const at = await ownDot(page);
+    await page.mouse.move(at.x, at.y);
+    return at;
+}
+
+/** The run that the readout tells, and where its point is. */
+const pickedPlace = async (page) => ({ ...await ownDot(page),
+    run: await page.locator(".readout a.mono").first().innerText() });
+
+async function middle(page) {
+    const box = await page.locator(".plot").boundingBox();
+    return { x: box.x + box.width / 2, y: box.y + 160, box };
+}
 
 /** Rows of a series: [time, run, commit, p50]; null is what a row does not know. */
 const series = (provider, role, contract, rows) => ({
@@ -16,8 +49,372 @@ const series = (provider, role, contract, rows) => ({
     },
 });
 
-describe("chart", { skip }, () => {
-    const it = dashboard({ runs: 2, cases: 2 });
+describe("the chart of a case", { skip }, () => {
+    const it = dashboard();
+
+    it.test("the pointer shows a run, and a click opens it", {}, async (page) => {
+        await it.openCase(page);
+        const readout = page.locator(".readout");
+        const newest = await readout.innerText();
+        assert.match(newest, new RegExp(`^Newest\\s+regression\\s.*${it.uuids.at(-2)
+            .slice(0, 8)}`, "s"));
+        const { x, y } = await onLine(page, 0.2);
+        assert.match(await readout.innerText(),
+            /^\s*pass[\s\S]*against the baseline[\s\S]*2025[\s\S]*run/);
+        assert.notEqual(await page.locator(".legend tr", { hasText: "ours" }).innerText(), "");
+        await page.mouse.move(5, 5);
+        assert.equal(await readout.innerText(), newest);
+        // Beside all lines nothing is opened: the second click of two shows all.
+        await page.mouse.click(x, y - 34);
+        assert.match(page.url(), /#\/case/);
+        const last = await onLine(page, 0.995);
+        await page.mouse.click(last.x, last.y);
+        await until(page, (uuid) => location.hash === `#/run/${uuid}`, it.uuids.at(-2));
+    });
+
+    it.test("which commit slowed it: the point under the pointer, never the one before",
+        {}, async (page) => {
+            await it.openCase(page);
+            const head = page.locator(".plot-label").first();
+            assert.match(await head.innerText(),
+                /^÷ baseline Time ÷ time of the newest baseline, from pairs \(×\)\. .* slower/);
+            for (const [name, unit] of [["control", /p50 of the control kernel \(×\)/],
+                ["raw", /p50 Time of one launch/], ["chain", /newest baseline/]]) {
+                await page.check(`input[value=${name}]`);
+                assert.match(await head.innerText(), unit);
+            }
+            // About the step, nearer on x to the next run than to the one that the pointer is on.
+            await page.locator(".plot").focus();
+            await page.keyboard.press("End");
+            const last = await pickedPlace(page);
+            const places = [];
+            for (let i = 0; i < 24; i++) {
+                places.push(await pickedPlace(page));
+                await page.keyboard.press("ArrowLeft");
+            }
+            await page.keyboard.press("Escape");
+            const steps = places.slice(1).map((at, i) => [at, places[i]])
+                .filter(([at, next]) => Math.abs(at.y - next.y) > 60);
+            assert.ok(steps.length > 0 && last.run, JSON.stringify(places));
+            for (const [at, next] of steps.flatMap(([a, b]) => [[a, b], [b, a]])) {
+                await page.mouse.move(at.x + (next.x - at.x) * 0.55, at.y);
+                assert.equal((await pickedPlace(page)).run, at.run);
+            }
+            // All about the step: what is told there is on the side that the pointer is on.
+            const box = await page.locator(".plot .u-over").first().boundingBox();
+            const told = [];
+            let beside = 0;
+            for (let i = 0.6; i < 0.75; i += 0.008)
+                for (let j = 0.05; j < 1; j += 0.1) {
+                    await page.mouse.move(box.x + box.width * i, box.y + box.height * j);
+                    const text = await page.locator(".readout").innerText();
+                    if (text.startsWith("Newest")) beside++;
+                    else told.push(text);
+                }
+            assert.ok(beside > 0, "far from all points, a point is told");
+            assert.ok(told.some((text) => /regression/.test(text)));
+            assert.ok(told.some((text) => /pass/.test(text)));
+            for (const text of told)
+                assert.equal(/pass/.test(text) && /slower/.test(text), false, text);
+        });
+
+    it.test("the legend is of the run under the pointer, whose point stays to be seen",
+        {}, async (page) => {
+            await it.openCase(page);
+            await page.locator(".plot").focus();
+            await page.keyboard.press("End");
+            const told = (name) => page.locator(".legend tr", { hasText: name }).locator("td")
+                .innerText();
+            const last = await pickedPlace(page);
+            let branch = null;
+            for (let i = 0; i < 30 && !branch; i++) {
+                await page.keyboard.press("ArrowLeft");
+                const text = await page.locator(".readout").innerText();
+                if (/tune-tiles/.test(text)) branch = await pickedPlace(page);
+            }
+            await page.keyboard.press("Escape");
+            await page.mouse.move(branch.x, branch.y);
+            assert.match(await told("other branches"), /×/);
+            assert.equal(await told("ours"), "–");
+            const dots = () => page.locator(".plot .uplot").first().evaluate((plot) =>
+                [...plot.querySelectorAll(".u-cursor-pt:not(.u-off)")]
+                    .map((e) => [e, e.getBoundingClientRect()])
+                    .filter(([, { x, width }]) => width > 4 && x > 0)
+                    .map(([e, { x, width }]) => [x + width / 2,
+                        getComputedStyle(e).backgroundColor]));
+            const paper = await page.evaluate(() => {
+                const swatch = document.body.appendChild(document.createElement("i"));
+                swatch.style.color = "var(--paper)";
+                return getComputedStyle(swatch).color;
+            });
+            const shown = await dots();
+            assert.ok(shown.length > 0);
+            for (const [x, colour] of shown) {
+                assert.notEqual(colour, paper);
+                assert.ok(Math.abs(x - branch.x) < 2, `${x} is not at ${branch.x}`);
+            }
+            await page.mouse.move(last.x, last.y);
+            assert.match(await told("ours"), /×/);
+            assert.equal(await told("other branches"), "–");
+        });
+
+    it.test("the keyboard goes through points and series, and speaks them", {}, async (page) => {
+        await it.openCase(page);
+        await page.locator(".readout a").last().focus();
+        await page.keyboard.press("Tab");
+        assert.equal(await page.evaluate(() => document.activeElement.className), "plot");
+        assert.match(await page.locator(".plot").getAttribute("aria-label"),
+            /^Trend, ÷ baseline: 40 runs, newest ours 1\.\d+×$/);
+        await page.keyboard.press("Home");
+        const first = await spoken(page);
+        assert.match(first, /^ours [01]\.\d+× baseline; .* the baseline; pass; .*1 of 40$/);
+        await page.keyboard.press("ArrowRight");
+        assert.match(await spoken(page), /; 2 of 40$/);
+        await page.keyboard.press("ArrowDown");
+        assert.match(await spoken(page), /^cudnn .*; 2 of 40$/);
+        await page.keyboard.press("ArrowUp");
+        await page.keyboard.press("PageDown");
+        assert.match(await spoken(page), /^ours .*; 12 of 40$/);
+        await page.keyboard.press("End");
+        assert.match(await spoken(page), /; 40 of 40$/);
+        assert.equal(await page.locator(".readout.picked").count(), 1);
+        await page.keyboard.press("Escape");
+        assert.equal(await page.locator(".readout.picked").count(), 0);
+        await page.keyboard.press("Home");
+        assert.equal(await spoken(page), first);
+        await page.keyboard.press("Enter");
+        await until(page, (uuid) => location.hash === `#/run/${uuid}`, it.uuids[0]);
+    });
+
+    it.test("a picked point is in the address, comes back with it, and goes with Escape",
+        {}, async (page) => {
+            const readout = page.locator(".readout");
+            const picked = page.locator(".readout.picked");
+            await it.openCase(page);
+            await page.locator(".plot").focus();
+            for (const key of ["Home", "ArrowRight", "ArrowDown"]) await page.keyboard.press(key);
+            const shown = await readout.innerText();
+            assert.match(shown, /\(cuDNN\)/);
+            assert.match(parameter(page, "point"), /^[0-9a-f-]{36},\d+,cudnn$/);
+            await page.reload();
+            await drawn(page);
+            await picked.waitFor();
+            assert.equal(await readout.innerText(), shown);
+            // The pointer looks elsewhere, and leaves.
+            await onLine(page, 0.9);
+            assert.notEqual(await readout.innerText(), shown);
+            await page.mouse.move(5, 5);
+            assert.equal(await readout.innerText(), shown);
+            await page.check("input[value=commit]");
+            assert.match(await readout.innerText(), /\(cuDNN\)/);
+            await page.locator(".plot").focus();
+            await page.keyboard.press("Escape");
+            assert.equal(await picked.count(), 0);
+            assert.equal(parameter(page, "point"), null);
+            await page.goBack(); // to the order by time, whose point was not dropped
+            await picked.waitFor();
+            assert.equal(await readout.innerText(), shown);
+        });
+
+    it.test("back from a run leads to the point that opened it", {}, async (page) => {
+        await it.openCase(page);
+        const { x, y } = await onLine(page, 0.995);
+        await page.mouse.click(x, y);
+        await until(page, () => location.hash.startsWith("#/run/"));
+        await settled(page);
+        await page.goBack();
+        await page.locator(".readout.picked").waitFor();
+        assert.ok(parameter(page, "point").startsWith(it.uuids.at(-2)));
+    });
+
+    it.test("each choice of the chart is undone by the back button", {}, async (page) => {
+        await it.openCase(page);
+        await page.check("input[value=commit]");
+        await page.check("input[value=control]");
+        await page.check("input[value=all]");
+        const is = (...wanted) => until(page, (values) => values.every((v) =>
+            document.querySelector(`input[value=${v}]`)?.checked), wanted);
+        await is("commit", "control", "all");
+        await page.goBack();
+        await is("commit", "control", "ours");
+        await page.goBack();
+        await is("commit", "chain");
+        await page.goBack();
+        await is("time", "chain");
+        assert.match(page.url(), /#\/case/);
+    });
+
+    test("older rows and events that were asked for are in the address", async () => {
+        await it.withLong({}, async (page, history, url) => {
+            await alter(page, "**/api/v1/trends?**", (trend) => {
+                const [first] = trend.series[0].columns.time_ms;
+                trend.events = Array.from({ length: 30 }, (_, i) => ({ kind: "accepted",
+                    time_ms: first + i, commit: null, run: history.uuids[0], text: `no. ${i}` }));
+                Object.assign(trend, { epochs: [], change_points: [] }); // found by and by
+            });
+            await it.open(page, caseAddress(REGRESSED), url);
+            await drawn(page);
+            const rows = (n) => until(page, (wanted) => document.querySelectorAll(
+                "details.data tbody tr").length === wanted, n);
+            await page.click("summary:has-text('Numbers')");
+            await rows(200);
+            await page.click("details.data button:has-text('older row')");
+            await rows(400);
+            await page.click(".events button:has-text('older event')");
+            assert.equal(await page.locator(".event-list li").count(), 30);
+            await page.reload();
+            await drawn(page);
+            await rows(400);
+            assert.equal(await page.locator(".event-list li").count(), 30);
+            await page.click("summary:has-text('Numbers')");
+            await until(page, () => !location.hash.includes("numbers="));
+        });
+    });
+
+    it.test("a series can be left out, and the address says so", {}, async (page) => {
+        await it.openCase(page);
+        const before = await picture(page);
+        const torch = page.locator(".legend [role=button]", { hasText: "torch" });
+        await torch.focus();
+        await page.keyboard.press("Enter");
+        assert.equal(parameter(page, "hide"), "torch");
+        await until(page, () => document.activeElement.dataset.key === "torch");
+        await until(page, (old) =>
+            document.querySelector(".plot canvas").toDataURL() !== old, before);
+        await page.reload();
+        await drawn(page);
+        assert.equal(await torch.getAttribute("aria-pressed"), "false");
+        await page.locator(".plot").focus();
+        await page.keyboard.press("End");
+        assert.doesNotMatch(await spoken(page), /torch/);
+    });
+
+    it.test("dragging zooms, the keys zoom and pan, and the range is in the address",
+        {}, async (page) => {
+            await it.openCase(page);
+            const { x, y } = await middle(page);
+            await page.mouse.move(x - 150, y);
+            await page.mouse.down();
+            await page.mouse.move(x + 150, y, { steps: 4 });
+            await page.mouse.up();
+            await ranged(page, true);
+            const [from, to] = [Number(parameter(page, "from")), Number(parameter(page, "to"))];
+            assert.ok(from < to);
+            await page.reload();
+            await drawn(page);
+            assert.equal(Number(parameter(page, "from")), from);
+            await page.locator(".plot").focus();
+            await page.keyboard.press("+");
+            await until(page, (f) => !location.hash.includes(`from=${f}`), from);
+            const inner = Number(parameter(page, "to")) - Number(parameter(page, "from"));
+            assert.ok(Math.abs(inner / (to - from) - 0.5) < 0.01);
+            const left = Number(parameter(page, "from"));
+            await page.keyboard.press("Shift+ArrowLeft");
+            await until(page, (f) => !location.hash.includes(`from=${f}`), left);
+            assert.ok(Number(parameter(page, "from")) < left);
+            await page.keyboard.press("0");
+            await ranged(page, false);
+            const scrolled = await middle(page); // the focus has moved the page
+            await page.mouse.move(scrolled.x - 150, scrolled.y);
+            await page.mouse.down();
+            await page.mouse.move(scrolled.x + 150, scrolled.y, { steps: 4 });
+            await page.mouse.up();
+            await ranged(page, true);
+            const box = await page.locator(".plot").boundingBox();
+            await page.mouse.dblclick(box.x + box.width / 2, box.y + 145); // on no line
+            await ranged(page, false);
+            await page.click(".zoom [aria-label='Zoom in']");
+            await ranged(page, true);
+            await page.click(".zoom button:text-is('All')");
+            await ranged(page, false);
+        });
+
+    it.test("order and control are in the address, and change the drawing", {}, async (page) => {
+        await it.openCase(page);
+        let before = await picture(page);
+        const changed = async () => {
+            await until(page, (old) =>
+                document.querySelector(".plot canvas").toDataURL() !== old, before);
+            before = await picture(page);
+        };
+        await page.check("input[value=commit]");
+        await changed();
+        await page.check("input[value=control]");
+        await changed();
+        assert.deepEqual(["order", "y"].map((n) => parameter(page, n)), ["commit", "control"]);
+        await page.locator(".plot").focus();
+        await page.keyboard.press("End");
+        assert.match(await spoken(page), /^ours [\d.]+× control/);
+        assert.match((await page.locator(".legend").innerText()).replace(/\s+/g, " "),
+            /^ours[\d.]+×.*baseline[\d.]+×/);
+        await page.reload();
+        await drawn(page);
+        assert.equal(await page.locator("input[value=commit]").isChecked(), true);
+        assert.equal(await page.locator("input[value=control]").isChecked(), true);
+    });
+
+    const finger = { ...PHONE, hasTouch: true, isMobile: true };
+    it.test("a finger looks at a point, and opens it when it taps again", finger, async (page) => {
+        await it.openCase(page);
+        await page.locator(".plot").evaluate((e) => e.scrollIntoView());
+        const { x, y } = await onLine(page, 0.5);
+        await page.touchscreen.tap(x, y);
+        await page.locator(".readout.picked").waitFor();
+        assert.match(page.url(), /#\/case/);
+        await page.touchscreen.tap(x, y);
+        await until(page, () => location.hash.startsWith("#/run/"));
+    });
+
+    test("a long history comes in buckets, and in runs when one looks closer", async () => {
+        await it.withLong({}, async (page, history, url) => {
+            const asked = [];
+            page.on("request", (r) => {
+                if (r.url().includes("/trends?")) asked.push(new URL(r.url()).searchParams);
+            });
+            await it.open(page, caseAddress(REGRESSED), url);
+            await drawn(page);
+            assert.match(await note(page), /1,700 runs.*median of several runs/);
+            await page.locator(".plot").focus();
+            await page.keyboard.press("End");
+            assert.match(await spoken(page), /median of \d+ runs?|regression/);
+            for (let i = 0; i < 4; i++) await page.keyboard.press("+");
+            await until(page, () => {
+                const said = document.querySelector(".chart-note").textContent;
+                return location.hash.includes("from=") && !said.includes("median");
+            });
+            assert.ok(asked.at(-1).get("from") > 0);
+            await page.keyboard.press("ArrowLeft");
+            assert.doesNotMatch(await spoken(page), /median of/);
+            await page.keyboard.press("ArrowRight");
+            await page.keyboard.press("Enter");
+            await until(page, (uuid) => location.hash === `#/run/${uuid}`,
+                history.uuids.at(-1));
+        });
+    });
+
+    test("what cannot be fetched says so, and a range can be tried again", async () => {
+        await it.withLong({ allowFailures: true }, async (page, history, url) => {
+            await it.open(page, caseAddress(REGRESSED), url);
+            await drawn(page);
+            const detail = (address) => address.searchParams.has("from");
+            let failing = true;
+            await page.route(detail, (route) => (failing ? route.abort() : route.continue()));
+            await page.locator(".plot").focus();
+            for (let i = 0; i < 4; i++) await page.keyboard.press("+");
+            await page.locator(".chart-note button").waitFor();
+            assert.match(await note(page), /could not be fetched/);
+            failing = false;
+            // At once: a key that the page was slow to take would fetch it anew by itself.
+            await page.evaluate(() => document.querySelector(".chart-note button").click());
+            await until(page, () =>
+                !/fetched|median/.test(document.querySelector(".chart-note").textContent));
+            await page.route(/trends.*raw=1/, (route) => route.fulfill(
+                { status: 429, json: { detail: "Too many answers at once." } }));
+            await page.click("button:text-is('CSV of these runs')");
+            await until(page, () => document.querySelector(".chart-note").textContent ===
+                "The CSV could not be fetched: Too many answers at once.");
+        });
+    });
 
     /** What `body(module, argument)` gives in the page, for a module of it. */
     const inPage = async (file, body, argument) => {
