@@ -116,19 +116,28 @@ int64_t store_integer_of(const struct store_row *row, const char *name)
     return store_cell_of(row, name)->integer;
 }
 
-static struct store_cell read_cell(struct query *q, int column, const char *name)
+/* Trends are read by tens of thousands of rows, so what is not needed is not asked for. */
+static void read_cell(struct query *q, int column, struct store_cell *cell)
 {
-    int type = sqlite3_column_type(q->stmt, column);
-    return (struct store_cell){
-        .name = name ? name : sqlite3_column_name(q->stmt, column),
-        .kind = type == SQLITE_NULL      ? STORE_NULL
-                : type == SQLITE_INTEGER ? STORE_INTEGER
-                : type == SQLITE_FLOAT   ? STORE_REAL
-                                         : STORE_TEXT,
-        .integer = type == SQLITE_INTEGER ? column_int(q, column) : 0,
-        .real = type == SQLITE_NULL || type == SQLITE_TEXT ? 0 : column_real(q, column),
-        .text = type == SQLITE_TEXT ? column_text(q, column) : "",
-    };
+    const char *name = cell->name ? cell->name : sqlite3_column_name(q->stmt, column);
+    *cell = (struct store_cell){.name = name, .text = ""};
+    switch (sqlite3_column_type(q->stmt, column)) {
+    case SQLITE_INTEGER:
+        cell->kind = STORE_INTEGER;
+        cell->integer = column_int(q, column);
+        cell->real = (double)cell->integer;
+        break;
+    case SQLITE_FLOAT:
+        cell->kind = STORE_REAL;
+        cell->real = column_real(q, column);
+        break;
+    case SQLITE_TEXT:
+        cell->kind = STORE_TEXT;
+        cell->text = column_text(q, column);
+        break;
+    default:
+        cell->kind = STORE_NULL;
+    }
 }
 
 enum gate_status store_select(struct store *s, const char *sql, store_value_fn value,
@@ -149,7 +158,7 @@ enum gate_status store_select(struct store *s, const char *sql, store_value_fn v
         row.n = sqlite3_column_count(q.stmt);
         row.n = row.n > STORE_MAX_CELLS ? STORE_MAX_CELLS : row.n;
         for (int i = 0; i < row.n; i++)
-            cells[i] = read_cell(&q, i, cells[i].name);
+            read_cell(&q, i, &cells[i]);
         if (!fn(context, &row))
             break;
     }

@@ -108,7 +108,7 @@ static bool point_row(void *context, const struct store_row *row)
         return false;
     if (series == t->n_series) {
         struct trend_series *new = &t->series[t->n_series++];
-        *new = (struct trend_series){.n = 0};
+        *new = (struct trend_series){.id = series};
         snprintf(new->provider, sizeof new->provider, "%s", cells[PROVIDER].text);
         snprintf(new->contract, sizeof new->contract, "%s", cells[CONTRACT].text);
     }
@@ -144,12 +144,11 @@ static int compare_series(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->contract, y->contract);
 }
 
-static int compare_points(const void *a, const void *b, void *series)
+static int compare_points(const void *a, const void *b)
 {
     const struct trend_point *x = a, *y = b;
-    const struct trend_series *of = series;
     if (x->series != y->series)
-        return compare_series(&of[x->series], &of[y->series]);
+        return x->series < y->series ? -1 : 1;
     if (x->place != y->place)
         return x->place < y->place ? -1 : 1;
     if (x->time_ms != y->time_ms)
@@ -175,8 +174,14 @@ static enum gate_status read_points(struct trend *t)
         return gate_fail(&t->call->err, GATE_INTERNAL, "out of memory");
     if (t->n_series == 0)
         return GATE_OK;
-    qsort_r(t->points, t->total, sizeof *t->points, compare_points, t->series);
     qsort(t->series, t->n_series, sizeof *t->series, compare_series);
+    for (size_t k = 0; k < t->total; k++) {
+        size_t i = 0;
+        while (t->series[i].id != t->points[k].series)
+            i++;
+        t->points[k].series = i;
+    }
+    qsort(t->points, t->total, sizeof *t->points, compare_points);
     for (size_t i = 0; i < t->n_series; at += t->series[i++].total) {
         struct trend_series *s = &t->series[i];
         s->at = at;

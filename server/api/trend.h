@@ -27,6 +27,7 @@ struct trend_point {
 };
 
 struct trend_series {
+    size_t id; /* in the order in which they were found */
     char provider[65], contract[65];
     bool is_candidate;   /* by its newest point of the range; else a provider */
     size_t at, n, total; /* its points: where those that are shown begin, these, and all */
