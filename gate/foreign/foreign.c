@@ -168,7 +168,7 @@ void foreign_release(struct foreign_file *file)
 /* ---- documents ---- */
 
 /* Of one device after the other, by id. */
-static int compare_times(const void *a, const void *b)
+static int compare_by_device(const void *a, const void *b)
 {
     const struct foreign_time *one = a, *other = b;
     return one->device != other->device ? (one->device > other->device ? 1 : -1)
@@ -272,9 +272,9 @@ enum gate_status foreign_documents(struct foreign_file *file, const struct forei
                          "%s: does not say which device was measured: add --device MODEL, such as "
                          "nvidia-h200",
                          about->name);
-    qsort(t, file->n_times, sizeof *t, compare_times);
+    qsort(t, file->n_times, sizeof *t, compare_by_device);
     for (size_t i = 1; i < file->n_times; i++)
-        if (!compare_times(&t[i - 1], &t[i]))
+        if (!compare_by_device(&t[i - 1], &t[i]))
             return gate_fail(err, GATE_IO, "%s: '%.100s' (%s) and '%.100s' (%s) are one case, '%s'",
                              about->name, t[i - 1].name, t[i - 1].place, t[i].name, t[i].place,
                              t[i].id);
