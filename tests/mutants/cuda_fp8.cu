@@ -22,15 +22,14 @@ struct right {
         return __half2float((__half)__nv_cvt_fp8_to_halfraw(code, __NV_E4M3));
     }
     /* Of A for a block of k. */
-    static __device__ int64_t scaled_by(int64_t block, int64_t blocks)
+    static __device__ int64_t scaled_by(int64_t block, int64_t)
     {
-        (void)blocks;
         return block;
     }
-    /* How many blocks of k are multiplied. */
-    static __device__ int64_t multiplied(int64_t blocks)
+    /* Whether a block of k is left out. */
+    static __device__ bool skipped(int64_t, int64_t)
     {
-        return blocks;
+        return false;
     }
     /* A sum that has grown by a step. */
     static __device__ float kept(float sum)
@@ -48,10 +47,25 @@ struct scale_of_last_how : right {
     }
 };
 
-struct last_block_how : right {
-    static __device__ int64_t multiplied(int64_t blocks)
+/* As when a stage is filled again before its scales have been read. */
+struct scale_of_next_stage_how : right {
+    static __device__ int64_t scaled_by(int64_t block, int64_t blocks)
     {
-        return blocks > 1 ? blocks - 1 : blocks;
+        return block + 2 < blocks ? block + 2 : block;
+    }
+};
+
+struct last_block_how : right {
+    static __device__ bool skipped(int64_t block, int64_t blocks)
+    {
+        return blocks > 1 && block == blocks - 1;
+    }
+};
+
+struct share_left_out_how : right {
+    static __device__ bool skipped(int64_t block, int64_t blocks)
+    {
+        return block >= blocks / 3 && block < blocks * 2 / 3;
     }
 };
 
@@ -81,7 +95,9 @@ template <typename How> static __global__ void multiply(const fp8_product p, boo
     float sum = 0, part = 0;
     if (i >= p.m)
         return;
-    for (int64_t block = 0; block < How::multiplied(blocks); block++) {
+    for (int64_t block = 0; block < blocks; block++) {
+        if (How::skipped(block, blocks))
+            continue;
         const float scale = of_blocks ? p.sa[i * p.leading_sa + How::scaled_by(block, blocks)] *
                                             p.sb[j / BLOCK * p.leading_sb + block]
                                       : *p.sa * *p.sb;
@@ -127,4 +143,5 @@ static enum kg_status fp8(const struct kg_problem *problem, const struct kg_args
     {                                                                                              \
 #name, fp8 < name##_how>, 0, NULL                                                          \
     }
-FAULTS(FP8(scale_of_last), FP8(last_block), FP8(nan_is_480), FP8(not_promoted), FP8(promoted))
+FAULTS(FP8(scale_of_last), FP8(scale_of_next_stage), FP8(last_block), FP8(share_left_out),
+       FP8(nan_is_480), FP8(not_promoted), FP8(promoted))
