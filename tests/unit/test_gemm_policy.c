@@ -25,14 +25,29 @@ static void is_possible(int64_t m, int64_t n, int64_t k, int64_t sms)
                  (long long)k, (long long)tiles);
 }
 
+/* Thin tiles where C can be written so and B is read twice at most. */
+static void is_possible_in_fp8(int64_t m, int64_t n, int64_t k, int64_t sms)
+{
+    for (int i = 0; i < 4; i++) {
+        const bool thin = i / 2 != 0 && m <= 128;
+        const struct gemm_fp8_choice c = gemm_fp8_choose(m, n, k, i % 2 != 0, i / 2 != 0, sms);
+        if (c.tile >= (thin ? GEMM_FP8_TILES : GEMM_FP8_THIN_16) || c.splits < 1 ||
+            c.splits > (c.tile < GEMM_FP8_THIN_16 ? 1 : 3) || c.splits > gemm_blocks(k, 128))
+            fail_msg("%lld x %lld x %lld: tile %d, %d shares", (long long)m, (long long)n,
+                     (long long)k, c.tile, c.splits);
+    }
+}
+
 TEST(every_choice_is_possible)
 {
     static const int64_t sizes[] = {1, 7, 8, 63, 64, 65, 128, 500, 1000, 4096, 28672, 256000};
     enum { SIZES = sizeof sizes / sizeof *sizes };
-    for (int i = 0; i < SIZES * SIZES * SIZES; i++) {
-        const int64_t m = sizes[i % SIZES], n = sizes[i / SIZES % SIZES];
-        is_possible(m, n, sizes[i / SIZES / SIZES], SMS);
-        is_possible(m, n, sizes[i / SIZES / SIZES], 24);
+    static const int64_t sms[] = {SMS, 24, 18}; /* of 18, parts hold no cluster of three */
+    for (int i = 0; i < SIZES * SIZES * SIZES * 3; i++) {
+        const int64_t m = sizes[i / 3 % SIZES], n = sizes[i / 3 / SIZES % SIZES];
+        const int64_t k = sizes[i / 3 / SIZES / SIZES];
+        is_possible(m, n, k, sms[i % 3]);
+        is_possible_in_fp8(m, n, k, sms[i % 3]);
     }
 }
 
@@ -54,6 +69,33 @@ TEST(thin_products_get_thin_tiles_and_large_ones_wide)
         const struct gemm_sm90_choice c =
             gemm_sm90_choose(cases[i].m, cases[i].n, cases[i].k, SMS, true);
         if (c.tile != cases[i].tile || (c.splits > 1) != cases[i].shares)
+            fail_msg("case %zu: tile %d, %d shares", i, c.tile, c.splits);
+    }
+}
+
+TEST(products_of_fp8_get_the_tile_that_is_measured_best)
+{
+    static const struct {
+        int64_t m, n, k;
+        bool blocks, thin;
+        enum gemm_fp8_tile tile;
+        int splits;
+    } cases[] = {
+        {8192, 8192, 8192, false, true, GEMM_FP8_192, 1},
+        {4096, 4096, 7168, true, true, GEMM_FP8_128, 1},
+        {2048, 7168, 2048, false, true, GEMM_FP8_128, 1},
+        {2048, 7168, 2048, true, true, GEMM_FP8_192, 1}, /* costs less beside scales of blocks */
+        {128, 7168, 16384, true, true, GEMM_FP8_64, 1},
+        {64, 24576, 1536, false, true, GEMM_FP8_THIN_64, 1},
+        {32, 7168, 16384, true, true, GEMM_FP8_THIN_32, 2},
+        {8, 28672, 4096, false, true, GEMM_FP8_THIN_16, 1},
+        {1, 4096, 4096, true, true, GEMM_FP8_THIN_16, 3},
+        {1, 4096, 4096, true, false, GEMM_FP8_64, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct gemm_fp8_choice c = gemm_fp8_choose(cases[i].m, cases[i].n, cases[i].k,
+                                                         cases[i].blocks, cases[i].thin, SMS);
+        if (c.tile != cases[i].tile || c.splits != cases[i].splits)
             fail_msg("case %zu: tile %d, %d shares", i, c.tile, c.splits);
     }
 }
