@@ -87,4 +87,5 @@ static enum kg_status launch(const struct product_sizes *problem, const struct k
 }
 
 extern "C" const struct kg_kernel kg_linear_relu_sm90 =
-    kernel_of<product_sizes, supports, prepare, workspace_bytes, launch>("linear_relu", "linear_relu_sm90");
+    kernel_of<product_sizes, supports, prepare, workspace_bytes, launch>("linear_relu",
+                                                                         "linear_relu_sm90");
