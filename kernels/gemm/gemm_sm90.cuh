@@ -557,6 +557,8 @@ static enum kg_status run_choice(const struct gemm_sm90_choice &choice,
         return run_tile<product<T, 224, 4, 1, B_K, true, true>, BIAS_RELU>(choice, call);
     case GEMM_SM90_TURNED_256:
         return run_tile<product<T, 256, 4, 1, B_K, true, true>, BIAS_RELU>(choice, call);
+    case GEMM_SM90_WIDE:
+        return run_tile<product<T, 256, 4, 1, true, B_K>, BIAS_RELU>(choice, call);
     default:
         return KG_UNSUPPORTED;
     }

@@ -45,7 +45,7 @@ struct product {
     static constexpr int PIECES = BN / PIECE, STAGING_PANEL = PIECE * PANEL_ROW_BYTES;
     static_assert(!TURNED || (sizeof(T) == 2 && B_K && CLUSTER == 1), "what is turned");
     static_assert((A_K && B_K) || sizeof(T) == 2, "tf32 has K-major operands only");
-    static_assert(B_K || (CLUSTER > 1 && B_SHARE % 64 == 0), "panels of 64 columns");
+    static_assert(B_K || B_SHARE % 64 == 0, "panels of 64 columns");
 };
 
 /* Asks for A's part of block k of the tile at row m0; its stage then waits for all of the block. By
@@ -77,8 +77,12 @@ __device__ __forceinline__ void load_b(const ring<P::STAGES> &stages, ring_place
     const uint32_t b = shared + at.stage * P::STAGE_BYTES + P::A_BYTES + share * PANEL_ROW_BYTES;
     constexpr uint16_t ALL = (1 << P::CLUSTER) - 1;
 
-    if constexpr (P::CLUSTER == 1) {
+    if constexpr (P::CLUSTER == 1 && P::B_K) {
         ptx::tma_load(b, map, full, k * P::BK, n0);
+    } else if constexpr (P::CLUSTER == 1) {
+#pragma unroll
+        for (int i = 0; i < P::BN / 64; i++)
+            ptx::tma_load(b + i * P::MN_PANEL_BYTES, map, full, n0 + i * 64, k * P::BK);
     } else if constexpr (P::B_K) {
         ptx::tma_load_multicast(b, map, full, ALL, k * P::BK, n0 + share);
     } else {

@@ -5,14 +5,16 @@
 
 enum { SMS = 132 };
 
-static const int columns_of[GEMM_SM90_TILES] = {256, 128, 16, 32, 64, 96, 128, 160, 192, 224, 256};
+static const int columns_of[GEMM_SM90_WIDE] = {256, 128, 16, 32, 64, 96, 128, 160, 192, 224, 256};
 
 static void is_possible(int64_t m, int64_t n, int64_t k, int64_t sms)
 {
     const struct gemm_sm90_choice c = gemm_sm90_choose(m, n, k, sms, true);
-    const int64_t tiles = gemm_blocks(n, 128) * gemm_blocks(m, columns_of[c.tile]);
-    if (c.tile <= GEMM_SM90_256 || c.tile >= GEMM_SM90_TILES)
+    if (c.tile == GEMM_SM90_WIDE && c.splits == 1 && !c.rest && !c.stream)
+        return;
+    if (c.tile <= GEMM_SM90_256 || c.tile >= GEMM_SM90_WIDE)
         fail_msg("%lld x %lld x %lld: tile %d", (long long)m, (long long)n, (long long)k, c.tile);
+    const int64_t tiles = gemm_blocks(n, 128) * gemm_blocks(m, columns_of[c.tile]);
     if (c.splits < 1 || c.splits > 8 || c.splits > gemm_blocks(k, 64) ||
         (c.splits > 1 && c.tile == GEMM_SM90_128))
         fail_msg("%lld x %lld x %lld: %d shares", (long long)m, (long long)n, (long long)k,
@@ -63,6 +65,8 @@ TEST(thin_products_get_thin_tiles_and_large_ones_wide)
         {16, 128256, 4096, GEMM_SM90_TURNED_16, false},
         {64, 128256, 4096, GEMM_SM90_TURNED_64, false},
         {128, 4096, 16384, GEMM_SM90_TURNED_128, true},
+        {128, 20480, 5120, GEMM_SM90_TURNED_128, true},
+        {128, 128256, 4096, GEMM_SM90_WIDE, false},
         {8192, 8192, 8192, GEMM_SM90_TURNED_256, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
