@@ -99,7 +99,7 @@ CUDA_DEFINE := $(if $(filter 1,$(CUDA)),-DGATE_CUDA)
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla \
     -Wwrite-strings -Wformat=2 -Wpointer-arith -Wundef
 # Assertions stay on in every build; paths are cut so that equal sources give equal binaries.
-PLAIN_C_FLAGS = -std=c11 -D_GNU_SOURCE $(CUDA_DEFINE) -I. $(WARNINGS) -fno-common \
+PLAIN_C_FLAGS = -std=c2x -D_GNU_SOURCE $(CUDA_DEFINE) -I. $(WARNINGS) -fno-common \
     -fstack-protector-strong -ffile-prefix-map=$(CURDIR)=. -pthread $(CFLAGS)
 ifneq ($(SANITIZE),)
 # After CFLAGS, which CUDA parts are compiled with too: they are the same in all builds. The checks

@@ -92,10 +92,9 @@ static void put_change(const struct baseline_change *c, const struct report_styl
 }
 
 static enum gate_status list_entries(void *context, const char *device_model,
-                                     const struct baseline *baseline, struct gate_error *err)
+                                     const struct baseline *baseline, struct gate_error *)
 {
     const struct baseline_file *f = baseline_stored(baseline);
-    (void)err;
     for (size_t i = 0; i < f->n_cases; i++) {
         struct baseline_entry listed = f->cases[i].entry;
         listed.device_model = device_model;
@@ -107,11 +106,10 @@ static enum gate_status list_entries(void *context, const char *device_model,
 }
 
 static enum gate_status list_changes(void *context, const char *device_model,
-                                     const struct baseline *baseline, struct gate_error *err)
+                                     const struct baseline *baseline, struct gate_error *)
 {
     struct list *l = context;
     const struct baseline_file *f = baseline_stored(baseline);
-    (void)err;
     for (size_t i = 0; i < f->n_log; i++) {
         struct baseline_change listed = f->log[i];
         listed.device_model = device_model;
@@ -151,11 +149,10 @@ struct wanted_libraries {
 };
 
 static enum gate_status note_file(void *context, const char *device_model,
-                                  const struct baseline *baseline, struct gate_error *err)
+                                  const struct baseline *baseline, struct gate_error *)
 {
     struct wanted_libraries *l = context;
     const struct baseline_file *stored = baseline_stored(baseline);
-    (void)err;
     for (size_t i = 0; i < stored->n_cases; i++) {
         const char *sha256 = stored->cases[i].entry.library_sha256;
         size_t k = 0;

@@ -43,14 +43,13 @@ struct diff_selection {
     size_t n_found;
 };
 
-static enum gate_status take_file(void *context, const char *device_model,
-                                  const struct baseline *baseline, struct gate_error *err)
+static enum gate_status take_file(void *context, const char *, const struct baseline *baseline,
+                                  struct gate_error *err)
 {
     struct diff_selection *w = context;
     const struct baseline_file *stored = baseline_stored(baseline);
     struct rebuild_recipe recipe = run_request_recipe(&w->request->run, false);
     struct baseline_entry entry;
-    (void)device_model;
     if (!baseline_find(baseline, w->case_id, stored->contract, &entry))
         return GATE_OK;
     if (++w->n_found > 1)

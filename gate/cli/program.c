@@ -44,9 +44,8 @@ static void put_roff(const char *text)
     }
 }
 
-static void put_man_option(const char *word, const struct option_def *o)
+static void put_man_option(const char *, const struct option_def *o)
 {
-    (void)word;
     fputs(".TP\n.B ", stdout);
     put_roff("--");
     put_roff(o->name);
@@ -139,9 +138,8 @@ static void put_man(const struct program *p)
 
 /* ---- bash ---- */
 
-static void put_bash_name(const char *word, const struct option_def *o)
+static void put_bash_name(const char *, const struct option_def *o)
 {
-    (void)word;
     printf(" --%s", o->name);
 }
 

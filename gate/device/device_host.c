@@ -62,10 +62,9 @@ static void host_close(struct device *d)
     free(h);
 }
 
-static enum gate_status host_alloc(struct device *d, size_t bytes, struct device_memory *out,
+static enum gate_status host_alloc(struct device *, size_t bytes, struct device_memory *out,
                                    struct gate_error *err)
 {
-    (void)d;
     size_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     void *data = rounded < bytes ? NULL : aligned_alloc(ALIGNMENT, rounded ? rounded : ALIGNMENT);
     if (!data)
@@ -74,9 +73,8 @@ static enum gate_status host_alloc(struct device *d, size_t bytes, struct device
     return GATE_OK;
 }
 
-static void host_free(struct device *d, const struct device_memory *m)
+static void host_free(struct device *, const struct device_memory *m)
 {
-    (void)d;
     free(m->data);
 }
 
@@ -91,32 +89,26 @@ static bool take_pages(void *data, size_t bytes, int advice)
     return data && bytes >= MUCH_BYTES && !madvise((char *)data - in_page, in_page + bytes, advice);
 }
 
-static enum gate_status host_copy(struct device *d, void *to, const void *from, size_t bytes,
-                                  struct gate_error *err)
+static enum gate_status host_copy(struct device *, void *to, const void *from, size_t bytes,
+                                  struct gate_error *)
 {
-    (void)d;
-    (void)err;
     (void)take_pages(to, bytes, MADV_POPULATE_WRITE);
     memcpy(to, from, bytes);
     return GATE_OK;
 }
 
-static enum gate_status host_download_rows(struct device *d, void *to, const void *from,
+static enum gate_status host_download_rows(struct device *, void *to, const void *from,
                                            size_t row_bytes, size_t stride_bytes, size_t rows,
-                                           struct gate_error *err)
+                                           struct gate_error *)
 {
-    (void)d;
-    (void)err;
     for (size_t i = 0; i < rows; i++)
         memcpy((char *)to + i * row_bytes, (const char *)from + i * stride_bytes, row_bytes);
     return GATE_OK;
 }
 
-static enum gate_status host_fill_bytes(struct device *d, void *to, unsigned char byte,
-                                        size_t bytes, struct gate_error *err)
+static enum gate_status host_fill_bytes(struct device *, void *to, unsigned char byte, size_t bytes,
+                                        struct gate_error *)
 {
-    (void)d;
-    (void)err;
     memset(to, byte, bytes);
     return GATE_OK;
 }
@@ -195,12 +187,10 @@ static double next_normal(struct normal *n)
     }
 }
 
-static enum gate_status host_fill_normal(struct device *d, void *to, enum kg_dtype dtype,
+static enum gate_status host_fill_normal(struct device *, void *to, enum kg_dtype dtype,
                                          int64_t count, struct op_spread spread, uint64_t seed,
-                                         struct gate_error *err)
+                                         struct gate_error *)
 {
-    (void)d;
-    (void)err;
     struct normal normal;
     seed_normal(&normal, seed);
     for (int64_t i = 0; i < count; i++)
@@ -208,12 +198,10 @@ static enum gate_status host_fill_normal(struct device *d, void *to, enum kg_dty
     return GATE_OK;
 }
 
-static enum gate_status host_fill_integers(struct device *d, void *to, enum kg_dtype dtype,
+static enum gate_status host_fill_integers(struct device *, void *to, enum kg_dtype dtype,
                                            int64_t count, int largest, uint64_t seed,
-                                           struct gate_error *err)
+                                           struct gate_error *)
 {
-    (void)d;
-    (void)err;
     for (int64_t i = 0; i < count; i++)
         storage_put(to, dtype, i, seed_factor(seed_at(seed, (uint64_t)i), largest));
     return GATE_OK;
@@ -228,12 +216,10 @@ static enum gate_status host_reference(struct device *d, const struct kg_problem
                : gate_fail(err, GATE_ENVIRONMENT, "the host has no memory for the fp64 reference");
 }
 
-static enum gate_status host_compare(struct device *d, const struct kg_tensor *out,
+static enum gate_status host_compare(struct device *, const struct kg_tensor *out,
                                      const double *reference, const struct device_part_rule *rule,
-                                     struct device_comparison *result, struct gate_error *err)
+                                     struct device_comparison *result, struct gate_error *)
 {
-    (void)d;
-    (void)err;
     host_parts(out, reference, rule, result);
     return GATE_OK;
 }
@@ -254,19 +240,17 @@ static uint64_t hash_bytes(const unsigned char *byte, size_t bytes)
     return lane[0] ^ lane[1] * 3 ^ lane[2] * 5 ^ lane[3] * 7;
 }
 
-static enum gate_status host_hash(struct device *d, const struct device_span *spans, size_t n,
-                                  uint64_t *hashes, struct gate_error *err)
+static enum gate_status host_hash(struct device *, const struct device_span *spans, size_t n,
+                                  uint64_t *hashes, struct gate_error *)
 {
-    (void)d, (void)err;
     for (size_t i = 0; i < n; i++)
         hashes[i] = hash_bytes(spans[i].data, spans[i].bytes);
     return GATE_OK;
 }
 
-static enum gate_status host_launch_checked(struct device *d, device_launch_fn launch,
-                                            void *context, unsigned index, struct gate_error *err)
+static enum gate_status host_launch_checked(struct device *, device_launch_fn launch, void *context,
+                                            unsigned index, struct gate_error *err)
 {
-    (void)d;
     enum kg_status status = launch(context, index, NULL);
     if (status != KG_OK)
         return gate_fail(err, GATE_WRONG, "the launch returned '%s'", library_status_name(status));
@@ -282,22 +266,19 @@ static enum gate_status host_launch_watched(struct device *d, device_launch_fn l
     return status;
 }
 
-static enum gate_status host_replay_record(struct device *d, device_launch_fn launch, void *context,
+static enum gate_status host_replay_record(struct device *, device_launch_fn launch, void *context,
                                            unsigned n, bool delayed, struct device_replay **out,
-                                           struct gate_error *err)
+                                           struct gate_error *)
 {
-    (void)d;
-    (void)err;
     struct device_replay *r = xcalloc(1, sizeof *r);
     *r = (struct device_replay){.launch = launch, .context = context, .n = n, .delayed = delayed};
     *out = r;
     return GATE_OK;
 }
 
-static enum gate_status host_replay_delay(struct device *d, struct device_replay *r, double ns,
+static enum gate_status host_replay_delay(struct device *, struct device_replay *r, double ns,
                                           struct gate_error *err)
 {
-    (void)d;
     if (!r->delayed)
         return gate_fail(err, GATE_INTERNAL, "the replay was recorded without a delay");
     if (!(ns >= 0 && ns <= DELAY_MAX_NS))
@@ -319,9 +300,8 @@ static enum gate_status host_replay_run(struct device *d, struct device_replay *
     return GATE_OK;
 }
 
-static void host_replay_free(struct device *d, struct device_replay *r)
+static void host_replay_free(struct device *, struct device_replay *r)
 {
-    (void)d;
     free(r);
 }
 
@@ -480,10 +460,9 @@ static void describe(struct device_info *info)
     snprintf(info->runtime, sizeof info->runtime, "glibc %s", gnu_get_libc_version());
 }
 
-enum gate_status device_host_open(struct device **out, struct gate_error *err)
+enum gate_status device_host_open(struct device **out, struct gate_error *)
 {
     struct host_device *h = xcalloc(1, sizeof *h);
-    (void)err;
     h->base.backend = &host_backend;
     describe(&h->base.info);
     *out = &h->base;

@@ -44,10 +44,9 @@ static void report_overrun(const struct region *r, size_t distance, const char *
 }
 
 /* Returns to the instruction that failed, which then ends the process. */
-static void on_fault(int signal_number, siginfo_t *info, void *context)
+static void on_fault(int signal_number, siginfo_t *info, void *)
 {
     char *at = info->si_addr;
-    (void)context;
     for (const struct region *r = regions; r < regions + REGIONS_MAX; r++) {
         if (r->begin && at >= r->end && at < r->end + FENCE)
             report_overrun(r, (size_t)(at - r->end) + 1, "past the end of");
@@ -83,7 +82,7 @@ static struct region *find(const void *begin)
     return NULL;
 }
 
-enum gate_status host_alloc_apart(struct device *d, const struct device_pieces *pieces,
+enum gate_status host_alloc_apart(struct device *, const struct device_pieces *pieces,
                                   const char *name, struct device_memory *out,
                                   struct gate_error *err)
 {
@@ -91,7 +90,6 @@ enum gate_status host_alloc_apart(struct device *d, const struct device_pieces *
     size_t span = (pieces->n - 1) * pieces->stride + pieces->bytes;
     size_t size = (span + page - 1) / page * page;
     struct region *r = find(NULL);
-    (void)d;
     if (!r)
         return gate_fail(err, GATE_INTERNAL, "no more than %d pieces of memory can be guarded",
                          REGIONS_MAX);
@@ -118,9 +116,8 @@ enum gate_status host_alloc_apart(struct device *d, const struct device_pieces *
     return GATE_OK;
 }
 
-void host_free_apart(struct device *d, const struct device_memory *m)
+void host_free_apart(struct device *, const struct device_memory *m)
 {
-    (void)d;
     munmap((char *)m->data - FENCE, m->bytes + 2 * FENCE);
     *find(m->data) = (struct region){0};
 }

@@ -103,11 +103,10 @@ static void walk_band(const struct walk *w, int64_t band, struct part_sum *tiles
     }
 }
 
-static void walk_bands(void *context, int share, int64_t first, int64_t end)
+static void walk_bands(void *context, int, int64_t first, int64_t end)
 {
     const struct walk *w = context;
     struct part_sum *tiles = xcalloc((size_t)w->n_tiles, sizeof *tiles);
-    (void)share;
     for (int64_t band = first; band < end; band++) {
         w->found[band] = (struct found){parts_nothing(), {-1, -1}, {-1, -1}};
         walk_band(w, band, tiles, &w->found[band]);

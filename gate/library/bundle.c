@@ -362,19 +362,16 @@ static bool make_call(const struct kernel *k, size_t at, const struct kg_problem
 #define KERNEL_OF(k) ((const struct kernel *)(const void *)(k))
 
 /* In the table for those who look whether there is one: bundle_serves() answers. */
-static int supports(const struct kg_problem *p, const struct kg_device *device)
+static int supports(const struct kg_problem *, const struct kg_device *)
 {
-    (void)p, (void)device;
     return 0;
 }
 
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device,
-                                void *plan)
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *, void *plan)
 {
     const struct kernel *k = plan;
     int64_t facts[FACTS_MAX], value = 0;
     const char *why;
-    (void)device;
     fill_facts(k, p, NULL, facts);
     return expression_value(&k->workspace, facts, &value, &why) && value > 0 ? (uint64_t)value : 0;
 }

@@ -12,15 +12,13 @@
 
 #define EARLY_SCHEMA "gate-error/1"
 
-static void write_json(const struct document *d, const struct report_style *style, struct buf *out)
+static void write_json(const struct document *d, const struct report_style *, struct buf *out)
 {
-    (void)style;
     fields_write_indented(&document_shape, d, out);
 }
 
-static void write_csv(const struct document *d, const struct report_style *style, struct buf *out)
+static void write_csv(const struct document *d, const struct report_style *, struct buf *out)
 {
-    (void)style;
     report_csv_header(out);
     report_csv_rows(d, out);
 }

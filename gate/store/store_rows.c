@@ -190,11 +190,10 @@ enum gate_status store_put_mark(struct store *s, const char *kind, const char *t
 
 typedef const char *(*units_fn)(double value, char out[UNITS_MAX]);
 
-static void in_units(sqlite3_context *context, int n, sqlite3_value **values)
+static void in_units(sqlite3_context *context, int, sqlite3_value **values)
 {
     char text[UNITS_MAX];
     const units_fn *units = sqlite3_user_data(context);
-    (void)n;
     if (sqlite3_value_type(values[0]) != SQLITE_NULL)
         sqlite3_result_text(context, (*units)(sqlite3_value_double(values[0]), text), -1,
                             SQLITE_TRANSIENT);

@@ -103,12 +103,11 @@ static const struct problem_tensor *output(const struct work *w, uint32_t i)
     return &w->image.about[w->image.n_in + i];
 }
 
-static enum kg_status launch(void *context, unsigned index, void *stream)
+static enum kg_status launch(void *context, unsigned, void *stream)
 {
     struct work *w = context;
     struct bench *b = w->b;
     struct kg_args args = bench_args(b, &w->image, b->slab.data);
-    (void)index;
     args.stream = stream;
     if (w->guard)
         guard_place(&b->guard, &w->image, &args);

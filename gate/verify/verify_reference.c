@@ -77,10 +77,9 @@ static struct room rooms[KG_MAX_TENSORS];
 static struct mapping inputs;
 
 /* Says where the reference went that it must not. */
-static void on_fault(int number, siginfo_t *info, void *context)
+static void on_fault(int number, siginfo_t *info, void *)
 {
     const unsigned char *at = info->si_addr;
-    (void)context;
     for (unsigned i = 0; i < KG_MAX_TENSORS; i++)
         if (is_in(&rooms[i].map, at))
             _exit(EXIT_PAST_OUTPUT);

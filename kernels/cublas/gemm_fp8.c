@@ -31,9 +31,8 @@ static int supports(const struct kg_problem *p, const struct kg_device *d)
            k % 16 == 0 && (m % 4 == 0 || !blocks);
 }
 
-static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *d, void **plan)
+static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *, void **plan)
 {
-    (void)d;
     return matmul_prepare_dense(p, MATMUL_PLAIN, scales_of(p), plan);
 }
 
@@ -44,10 +43,9 @@ static uint64_t scale_bytes(const struct matmul *m)
                : 0;
 }
 
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *d, void *plan)
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *, void *)
 {
     const struct matmul m = matmul_of_dense(p, MATMUL_PLAIN, scales_of(p));
-    (void)d, (void)plan;
     return scale_bytes(&m) + MATMUL_WORKSPACE_BYTES;
 }
 

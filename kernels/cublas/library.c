@@ -45,9 +45,8 @@ int is_served(const struct kg_problem *p, const struct kg_device *d)
            kg_size(p, "n") <= row;
 }
 
-uint64_t usual_workspace_bytes(const struct kg_problem *p, const struct kg_device *d, void *plan)
+uint64_t usual_workspace_bytes(const struct kg_problem *, const struct kg_device *, void *)
 {
-    (void)p, (void)d, (void)plan;
     return MATMUL_WORKSPACE_BYTES;
 }
 
@@ -71,9 +70,8 @@ static void close_handles(void)
     matmul_close();
 }
 
-static enum kg_status open_handles(const struct kg_device *d, const struct kg_file *files)
+static enum kg_status open_handles(const struct kg_device *d, const struct kg_file *)
 {
-    (void)files;
     if (d->kind != KG_DEVICE_CUDA || !cublas_api())
         return KG_UNSUPPORTED;
     enum kg_status status = matmul_open(provider.timed);

@@ -47,10 +47,9 @@ static struct matmul product_of(const struct kg_problem *p, bool is_dw, int64_t 
     };
 }
 
-static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *d, void **plan)
+static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *, void **plan)
 {
     struct matmul_plan *plans = NULL;
-    (void)d;
     const struct matmul dx = product_of(p, false, kg_size(p, "k"), kg_size(p, "k")),
                         dw = product_of(p, true, kg_size(p, "k"), kg_size(p, "k"));
     enum kg_status status = matmul_prepare(&dx, &plans);
@@ -63,9 +62,8 @@ static enum kg_status prepare(const struct kg_problem *p, const struct kg_device
     return status;
 }
 
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *d, void *plan)
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *, void *)
 {
-    (void)d, (void)plan;
     return regions_of(p).end;
 }
 

@@ -60,9 +60,8 @@ static int supports(const struct kg_problem *p, const struct kg_device *d)
 
 /* ---- GEMM, also in batches, and the linear layer ---- */
 
-static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *d, void **plan)
+static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *, void **plan)
 {
-    (void)d;
     return matmul_prepare_dense(p, epilogue_of(p), MATMUL_NO_SCALES, plan);
 }
 
@@ -86,16 +85,14 @@ static uint64_t layer_bytes(const struct kg_problem *p)
     return round_up((uint64_t)kg_size(p, "m") * (uint64_t)kg_size(p, "n") * element);
 }
 
-static enum kg_status prepare_layers(const struct kg_problem *p, const struct kg_device *d,
+static enum kg_status prepare_layers(const struct kg_problem *p, const struct kg_device *,
                                      void **plan)
 {
-    (void)d;
     return matmul_prepare_dense(p, MATMUL_BIAS, MATMUL_NO_SCALES, plan);
 }
 
-static uint64_t layers_bytes(const struct kg_problem *p, const struct kg_device *d, void *plan)
+static uint64_t layers_bytes(const struct kg_problem *p, const struct kg_device *, void *)
 {
-    (void)d, (void)plan;
     return layer_bytes(p) + MATMUL_WORKSPACE_BYTES;
 }
 

@@ -137,14 +137,13 @@ static void lay_out_dense(int64_t stride[4], int64_t heads, int64_t rows, int64_
     stride[3] = 1;
 }
 
-static enum kg_status prepare(const struct kg_problem *problem, const struct kg_device *d,
+static enum kg_status prepare(const struct kg_problem *problem, const struct kg_device *,
                               void **plan)
 {
     const struct attention_sizes sizes = attention_sizes_of(problem), *p = &sizes;
     struct layout_plan *plans = NULL;
     const struct layout_plan *dense;
     struct attention_strides s;
-    (void)d;
     lay_out_dense(s.q, p->heads, p->seqlen_q, p->head_dim);
     lay_out_dense(s.k, p->kv_heads, p->seqlen_kv, p->head_dim);
     memcpy(s.v, s.k, sizeof(s.v));
@@ -154,10 +153,9 @@ static enum kg_status prepare(const struct kg_problem *problem, const struct kg_
     return status;
 }
 
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *d, void *plan)
+static uint64_t workspace_bytes(const struct kg_problem *, const struct kg_device *, void *plan)
 {
     const struct layout_plan *dense = plan;
-    (void)p, (void)d;
     return dense ? (uint64_t)dense->workspace_bytes : 0;
 }
 
@@ -252,9 +250,8 @@ static const struct kg_kernel cudnn_attention_fwd = {
 
 /* ---- the library ---- */
 
-static enum kg_status open_handle(const struct kg_device *d, const struct kg_file *files)
+static enum kg_status open_handle(const struct kg_device *d, const struct kg_file *)
 {
-    (void)files;
     if (d->kind != KG_DEVICE_CUDA || !cudnn_api())
         return KG_UNSUPPORTED;
     const struct descriptors created = {.status = cudnn_api()->cudnnCreate(&handle)};

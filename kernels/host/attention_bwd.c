@@ -50,10 +50,8 @@ static int64_t lay_out(struct job *job, float *base, int threads)
     return at + threads * 2 * host_line(job->p->head_dim);
 }
 
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device,
-                                void *plan)
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device, void *)
 {
-    (void)plan;
     const struct attention_sizes sizes = attention_sizes_of(p);
     struct job job = {.p = &sizes};
     return (uint64_t)lay_out(&job, NULL, device->sm_count) * sizeof(float);
@@ -70,10 +68,9 @@ static char *row_at(const struct kg_tensor *t, int64_t row)
 }
 
 /* Converts a row of all inputs; of K and V those that there are. */
-static void convert_row(void *context, int64_t row, int thread)
+static void convert_row(void *context, int64_t row, int)
 {
     const struct job *job = context;
-    (void)thread;
     for (int i = 0; i < DENSE; i++) {
         const int64_t n = columns_of(job->p, i);
         if (row < rows_of(job->p, i))

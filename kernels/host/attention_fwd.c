@@ -90,10 +90,8 @@ static int supports(const struct kg_problem *p, const struct kg_device *device)
     return host_supports(p, device) && kg_size(p, "d") <= MAX_HEAD_DIM;
 }
 
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device,
-                                void *plan)
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device, void *)
 {
-    (void)plan;
     const struct attention_sizes sizes = attention_sizes_of(p);
     struct scratch s;
     return (uint64_t)device->sm_count * (uint64_t)lay_out(&s, NULL, &sizes) * sizeof(float);

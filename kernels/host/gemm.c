@@ -11,10 +11,8 @@
 #include "kernels/host/matmul.h"
 #include "kernels/ops/half.h"
 
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device,
-                                void *plan)
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device, void *)
 {
-    (void)plan;
     return matmul_workspace_bytes(kg_size(p, "m"), kg_size(p, "n"), kg_size(p, "k"),
                                   device->sm_count);
 }

@@ -25,11 +25,9 @@ static struct room room_of(const struct kg_problem *p)
     return r;
 }
 
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device,
-                                void *plan)
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device, void *)
 {
     const struct room r = room_of(p);
-    (void)plan;
     return (uint64_t)(r.threads + r.of_thread * device->sm_count) * sizeof(float);
 }
 
@@ -56,11 +54,10 @@ static const float *scales_of(const struct kg_tensor *t, int64_t row)
     return (const float *)t->data + (t->rank > 1 ? row * t->stride[0] : 0);
 }
 
-static void b_item(void *context, int64_t row, int thread)
+static void b_item(void *context, int64_t row, int)
 {
     const struct job *job = context;
     const struct kg_tensor *sb = &job->args->in[3];
-    (void)thread;
     decode(job, &job->args->in[1], row, scales_of(sb, row / OP_BLOCK), sb->rank > 1,
            job->memory + job->room.b + row * job->room.row_of_k);
 }

@@ -10,11 +10,8 @@
 
 enum { ROWS = 32 }; /* a thread's turn: two cache lines of fp32 results */
 
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device,
-                                void *plan)
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *, void *)
 {
-    (void)plan;
-    (void)device;
     return (uint64_t)host_line(kg_size(p, "k")) * sizeof(float);
 }
 
@@ -25,7 +22,7 @@ struct job {
     const float *x;
 };
 
-static void rows_item(void *context, int64_t item, int thread)
+static void rows_item(void *context, int64_t item, int)
 {
     const struct job *job = context;
     const struct kg_tensor *a = job->a, *y = job->y;
@@ -33,7 +30,6 @@ static void rows_item(void *context, int64_t item, int thread)
     int64_t first = item * ROWS, n = min_of(ROWS, kg_size(job->p, "m") - first);
     const int64_t k = kg_size(job->p, "k");
     float sums[ROWS];
-    (void)thread;
 
     for (int64_t i = 0; i < n; i++)
         sums[i] =

@@ -57,9 +57,8 @@ static void close_host(void)
     state = (struct host){0};
 }
 
-static enum kg_status open_host(const struct kg_device *device, const struct kg_file *files)
+static enum kg_status open_host(const struct kg_device *device, const struct kg_file *)
 {
-    (void)files;
     if (device->struct_bytes < sizeof(*device) || device->kind != KG_DEVICE_HOST ||
         device->sm_count < 1 || device->sm_count > MAX_THREADS ||
         (users > 0 && pool_threads(state.pool) != device->sm_count))

@@ -18,10 +18,8 @@ enum {
     SUM_ROWS = 64, /* rows added to a sum of their own, so that rounding errors stay small */
 };
 
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device,
-                                void *plan)
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device, void *)
 {
-    (void)plan;
     uint64_t dx =
         matmul_workspace_bytes(kg_size(p, "m"), kg_size(p, "k"), kg_size(p, "n"), device->sm_count);
     uint64_t dw =
@@ -35,7 +33,7 @@ struct column_sums {
     const struct kg_tensor *dy, *y, *db;
 };
 
-static void sum_columns(void *context, int64_t item, int thread)
+static void sum_columns(void *context, int64_t item, int)
 {
     const struct column_sums *s = context;
     const struct kg_problem *p = s->p;
@@ -44,7 +42,6 @@ static void sum_columns(void *context, int64_t item, int thread)
     size_t size = kg_dtype_bytes(dtype);
     int64_t first = item * COLUMNS, n = min_of(COLUMNS, kg_size(p, "n") - first);
     float total[COLUMNS] = {0}, part[COLUMNS], dy[COLUMNS], y[COLUMNS];
-    (void)thread;
 
     for (int64_t i = 0; i < m; i++) {
         if (i % SUM_ROWS == 0)

@@ -140,11 +140,10 @@ static int64_t panel_offset(int64_t padded, int64_t l, int64_t depth, int64_t e)
     return l * padded + e * depth;
 }
 
-static void pack_item(void *context, int64_t item, int thread)
+static void pack_item(void *context, int64_t item, int)
 {
     const struct job *job = context;
     const struct matmul *mm = job->mm;
-    (void)thread;
 
     int64_t groups = job->a_groups + job->b_groups;
     int64_t l = item / groups * BLOCK_DEPTH, group = item % groups;

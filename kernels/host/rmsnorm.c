@@ -10,10 +10,8 @@
 #include "kernels/host/host.h"
 
 /* w, and a row for each thread. */
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device,
-                                void *plan)
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device, void *)
 {
-    (void)plan;
     return (uint64_t)host_line(kg_size(p, "n")) * sizeof(float) * (uint64_t)(1 + device->sm_count);
 }
 

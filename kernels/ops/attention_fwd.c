@@ -213,10 +213,9 @@ static enum kg_status reference(const struct kg_problem *p, const struct kg_tens
     return status;
 }
 
-static double element(const struct kg_problem *p, const struct kg_tensor *in, uint32_t out,
+static double element(const struct kg_problem *p, const struct kg_tensor *in, uint32_t,
                       int64_t flat)
 {
-    (void)out;
     int64_t d = flat % p->size[D].value;
     int64_t i = flat / p->size[D].value % p->size[Q].value;
     int64_t h = flat / p->size[D].value / p->size[Q].value % p->size[H].value;

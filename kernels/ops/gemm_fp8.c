@@ -56,12 +56,11 @@ static enum kg_status reference(const struct kg_problem *p, const struct kg_tens
     return status;
 }
 
-static double element(const struct kg_problem *p, const struct kg_tensor *in, uint32_t out,
+static double element(const struct kg_problem *p, const struct kg_tensor *in, uint32_t,
                       int64_t flat)
 {
     const int64_t i = flat / p->size[N].value, j = flat % p->size[N].value;
     double total = 0;
-    (void)out;
     for (int64_t l = 0; l < p->size[K].value; l++)
         total += rows_at(&in[A], i, l, 0, 0) * scale_at(p, in, A, i, l) *
                  (rows_at(&in[B], j, l, 0, 0) * scale_at(p, in, B, j, l));

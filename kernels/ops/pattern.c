@@ -51,10 +51,9 @@ struct drawn_rows {
 };
 
 /* Row by row, whose elements are neighbours. */
-static void draw_rows(void *context, int share, int64_t first, int64_t end)
+static void draw_rows(void *context, int, int64_t first, int64_t end)
 {
     const struct drawn_rows *r = context;
-    (void)share;
     for (int64_t row = first; row < end; row++) {
         const int64_t flat = row * r->columns, at = pattern_offset(r->t, flat);
         for (int64_t c = 0; c < r->columns; c++)
@@ -320,11 +319,10 @@ double plain_zero_parts(const struct drawing *d, int64_t flat)
 
 /* One of few bits, so that sums of it are exact, and not 0 or 1. The first two inputs are each
  * other's size, so that what they make is near 1. */
-double plain_one_value(const struct drawing *d, int64_t flat)
+double plain_one_value(const struct drawing *d, int64_t)
 {
     const int octave = pattern_integer(d->all, -1, -6, 6);
     const uint64_t own = seed_at(d->all, d->tensor);
-    (void)flat;
     return pattern_sign(own, 1) *
            ldexp(1 + 0.25 * pattern_integer(own, 2, 1, 3), d->tensor == 0   ? octave
                                                            : d->tensor == 1 ? -octave

@@ -97,7 +97,7 @@ enum kg_status product_reference(const struct kg_problem *p, const struct kg_ten
     return status;
 }
 
-double product_element(const struct kg_problem *p, const struct kg_tensor *in, uint32_t out,
+double product_element(const struct kg_problem *p, const struct kg_tensor *in, uint32_t,
                        int64_t flat)
 {
     const struct op *op = op_of(p);
@@ -105,7 +105,6 @@ double product_element(const struct kg_problem *p, const struct kg_tensor *in, u
     const char sum = *c->whole;
     int64_t at[2][KG_MAX_RANK] = {{0}}, place[UCHAR_MAX + 1] = {0};
     double total = 0;
-    (void)out;
     for (size_t r = strlen(c->axes); r-- > 0;) {
         int64_t length = op_length(p, c->axes[r]);
         place[(unsigned char)c->axes[r]] = flat % length;

@@ -9,9 +9,8 @@
 
 static const struct op_size sizes[] = {OP_SIZE(0, m, 'm'), OP_SIZE(1, n, 'n')};
 
-static double usual_eps(const struct kg_problem *p)
+static double usual_eps(const struct kg_problem *)
 {
-    (void)p;
     return 1e-6;
 }
 
@@ -35,11 +34,10 @@ struct norm {
     double *y;
 };
 
-static void norm_rows(void *context, int share, int64_t first, int64_t end)
+static void norm_rows(void *context, int, int64_t first, int64_t end)
 {
     const struct norm *norm = context;
     const int64_t n = norm->p->size[N].value;
-    (void)share;
     for (int64_t i = first; i < end; i++) {
         const double *x = norm->x + i * n;
         double squares = 0;
@@ -64,12 +62,11 @@ static enum kg_status reference(const struct kg_problem *p, const struct kg_tens
     return status;
 }
 
-static double element(const struct kg_problem *p, const struct kg_tensor *in, uint32_t out,
+static double element(const struct kg_problem *p, const struct kg_tensor *in, uint32_t,
                       int64_t flat)
 {
     const int64_t row = flat / p->size[N].value, column = flat % p->size[N].value;
     double mean = 0;
-    (void)out;
     for (int64_t j = 0; j < p->size[N].value; j++)
         mean += pow(rows_at(&in[0], row, j, 0, 0), 2) / (double)p->size[N].value;
     return rows_at(&in[0], row, column, 0, 0) * rows_at(&in[1], column, 0, 0, 0) /

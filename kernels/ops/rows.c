@@ -94,10 +94,9 @@ void rows_add(double *sum, const double *row, double factor, int64_t n)
         sum[i] += factor * row[i];
 }
 
-static void product_rows(void *context, int share, int64_t first, int64_t end)
+static void product_rows(void *context, int, int64_t first, int64_t end)
 {
     const struct rows_product *p = context;
-    (void)share;
     for (int64_t i = first; i < end; i++) {
         double *row = p->c + i * p->n;
         memset(row, 0, (size_t)p->n * sizeof(*row));

@@ -54,9 +54,8 @@ const struct command command_backup = {
     .main = backup,
 };
 
-static void put_fault(void *context, const char *fault)
+static void put_fault(void *, const char *fault)
 {
-    (void)context;
     printf("fault    %s\n", fault);
 }
 
@@ -123,11 +122,9 @@ const struct command command_thin = {
     .main = thin,
 };
 
-static int routes(struct command_call *call, struct gate_error *err)
+static int routes(struct command_call *, struct gate_error *)
 {
     RELEASED_BY(buf_release) struct buf text = buf_of(1 << 16);
-    (void)call;
-    (void)err;
     routes_write(&text);
     fwrite(text.data, 1, text.len, stdout);
     return GATE_OK;

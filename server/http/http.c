@@ -76,11 +76,9 @@ static enum gate_status read_tls(struct http *h, struct gate_error *err)
 }
 
 /* Nobody new while it stops; the socket itself may be systemd's, and stays open. */
-static enum MHD_Result accept_client(void *context, const struct sockaddr *address, socklen_t len)
+static enum MHD_Result accept_client(void *context, const struct sockaddr *, socklen_t)
 {
     struct http *h = context;
-    (void)address;
-    (void)len;
     return atomic_load(&h->stopping) ? MHD_NO : MHD_YES;
 }
 

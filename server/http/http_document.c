@@ -49,10 +49,9 @@ static bool refill(struct stream *s)
     return true;
 }
 
-static ssize_t send_inflated(void *context, uint64_t at, char *out, size_t max)
+static ssize_t send_inflated(void *context, uint64_t, char *out, size_t max)
 {
     struct stream *s = context;
-    (void)at;
     s->z.next_out = (unsigned char *)out;
     s->z.avail_out = (uInt)(max < PIECE ? max : PIECE);
     uInt room = s->z.avail_out;

@@ -115,11 +115,10 @@ static const struct known {
     {"Transfer-Encoding", offsetof(struct headers, transfer_encoding), true},
 };
 
-static enum MHD_Result on_header(void *context, enum MHD_ValueKind kind, const char *name,
+static enum MHD_Result on_header(void *context, enum MHD_ValueKind, const char *name,
                                  size_t name_len, const char *value, size_t value_len)
 {
     struct headers *h = context;
-    (void)kind;
     if (!name || !value || name_len == 0 || bytes_span(name, BYTE_OF_NAME) != name_len ||
         bytes_span(value, BYTE_OF_VALUE) != value_len) {
         h->malformed = true;
@@ -188,14 +187,11 @@ static enum MHD_Result on_headers(struct peer *p, const char *method, const char
 
 /* libmicrohttpd calls it when the headers are there, for each piece of a body, and when the request
  * is whole: then it is answered from here, however long that takes. */
-enum MHD_Result http_on_request(void *context, struct MHD_Connection *connection, const char *url,
-                                const char *method, const char *version, const char *upload,
-                                size_t *upload_size, void **state)
+enum MHD_Result http_on_request(void *, struct MHD_Connection *, const char *, const char *method,
+                                const char *version, const char *upload, size_t *upload_size,
+                                void **state)
 {
     struct peer *p = *state;
-    (void)context;
-    (void)connection;
-    (void)url;
     if (!p)
         return MHD_NO;
     if (p->phase == PHASE_TARGET)
@@ -213,13 +209,11 @@ enum MHD_Result http_on_request(void *context, struct MHD_Connection *connection
     return http_send(p);
 }
 
-void http_on_completed(void *context, struct MHD_Connection *connection, void **state,
-                       enum MHD_RequestTerminationCode code)
+void http_on_completed(void *context, struct MHD_Connection *, void **state,
+                       enum MHD_RequestTerminationCode)
 {
     struct http *h = context;
     struct peer *p = *state;
-    (void)connection;
-    (void)code;
     if (!p || !p->active)
         return;
     *state = NULL;

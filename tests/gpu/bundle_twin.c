@@ -33,10 +33,9 @@ static void look_up(void *driver, const char *name, void *to)
     memcpy(to, &symbol, sizeof symbol);
 }
 
-static enum kg_status open_twin(const struct kg_device *device, const struct kg_file *files)
+static enum kg_status open_twin(const struct kg_device *, const struct kg_file *files)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW), *module = NULL;
-    (void)device;
     look_up(driver, "cuModuleLoadData", &load);
     look_up(driver, "cuModuleGetFunction", &find);
     look_up(driver, "cuLaunchKernel", &start);

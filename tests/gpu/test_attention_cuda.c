@@ -66,10 +66,9 @@ struct call {
     struct kg_args *args;
 };
 
-static enum kg_status launch(void *context, unsigned index, void *stream)
+static enum kg_status launch(void *context, unsigned, void *stream)
 {
     struct call *call = context;
-    (void)index;
     call->args->stream = stream;
     return call->kernel->launch(call->problem, call->args);
 }

@@ -23,10 +23,9 @@ struct call {
     struct device_memory workspace;
 };
 
-static enum kg_status launch(void *context, unsigned index, void *stream)
+static enum kg_status launch(void *context, unsigned, void *stream)
 {
     struct call *call = context;
-    (void)index;
     call->args.stream = stream;
     return call->kernel->launch(&call->problem, &call->args);
 }

@@ -41,10 +41,9 @@ struct launched {
     void *d, *rounded;
 };
 
-static enum kg_status launch_probe(void *context, unsigned index, void *stream)
+static enum kg_status launch_probe(void *context, unsigned, void *stream)
 {
     const struct launched *l = context;
-    (void)index;
     return l->probe->launch(l->a, l->b, l->d, l->rounded, stream);
 }
 

@@ -4,10 +4,8 @@
 
 #include "tests/mutants/wrap.h"
 
-static enum kg_status wrap_launch(const struct kg_problem *p, const struct kg_args *args)
+static enum kg_status wrap_launch(const struct kg_problem *, const struct kg_args *)
 {
-    (void)p;
-    (void)args;
     fprintf(stderr, "about to crash\n");
     raise(SIGSEGV);
     return KG_OK;

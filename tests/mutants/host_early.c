@@ -31,13 +31,9 @@ static int supports(const struct kg_problem *p, const struct kg_device *device)
     return original_supports(p, device);
 }
 
-static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *device,
-                              void **plan)
+static enum kg_status prepare(const struct kg_problem *, const struct kg_device *, void **)
 {
-    (void)plan;
     const struct rlimit none = {0, 0};
-    (void)p;
-    (void)device;
     return setrlimit(RLIMIT_CORE, &none) ? KG_LAUNCH_FAILED : KG_OK;
 }
 

@@ -327,9 +327,8 @@ static enum kg_status scheduling(const problem *p, const args_t *args)
     return sched_setscheduler(0, SCHED_BATCH, &usual) ? KG_LAUNCH_FAILED : wrap_inner(p, args);
 }
 
-static void *wait_forever(void *unused)
+static void *wait_forever(void *)
 {
-    (void)unused;
     for (;;)
         pause();
     return NULL;
@@ -410,10 +409,9 @@ static struct {
     args_t args;
 } later;
 
-static void *launch_later(void *unused)
+static void *launch_later(void *)
 {
     const struct timespec wait = {.tv_nsec = 2000000};
-    (void)unused;
     nanosleep(&wait, NULL);
     wrap_inner(&later.p, &later.args);
     return NULL;

@@ -21,10 +21,8 @@ typedef struct kg_args args_t;
 static problem prepared;
 
 /* The plan of the last prepare() decides how many terms there are. */
-static enum kg_status prepare(const problem *p, const struct kg_device *where, void **plan)
+static enum kg_status prepare(const problem *p, const struct kg_device *, void **)
 {
-    (void)where;
-    (void)plan;
     prepared = *p;
     return KG_OK;
 }

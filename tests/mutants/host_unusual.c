@@ -407,16 +407,14 @@ static enum kg_status atomics(const problem *p, const args_t *args)
 
 /* ---- what a kernel may refuse ---- */
 
-static int multiples_of_8(const problem *p, const struct kg_device *device)
+static int multiples_of_8(const problem *p, const struct kg_device *)
 {
-    (void)device;
     return kg_is_op(p, "gemm") && kg_size(p, "m") % 8 == 0 && kg_size(p, "n") % 8 == 0 &&
            kg_size(p, "k") % 8 == 0;
 }
 
-static int one_shape(const problem *p, const struct kg_device *device)
+static int one_shape(const problem *p, const struct kg_device *)
 {
-    (void)device;
     return kg_is_op(p, "gemm") && kg_size(p, "m") == 96 && kg_size(p, "n") == 80 &&
            kg_size(p, "k") == 72;
 }

@@ -15,10 +15,8 @@ static bool is_sm90(const struct kg_kernel *k)
     return length > 5 && strcmp(k->name + length - 5, "_sm90") == 0;
 }
 
-static int serves_nothing(const struct kg_problem *p, const struct kg_device *device)
+static int serves_nothing(const struct kg_problem *, const struct kg_device *)
 {
-    (void)p;
-    (void)device;
     return 0;
 }
 

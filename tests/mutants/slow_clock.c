@@ -58,10 +58,8 @@ static void search(uintptr_t base, const ElfW(Dyn) * dynamic, ElfW(Sxword) table
 }
 
 /* The program itself is the first object. */
-static int visit(struct dl_phdr_info *object, size_t size, void *unused)
+static int visit(struct dl_phdr_info *object, size_t, void *)
 {
-    (void)size;
-    (void)unused;
     for (unsigned i = 0; i < object->dlpi_phnum; i++)
         if (object->dlpi_phdr[i].p_type == PT_DYNAMIC) {
             const ElfW(Dyn) *dynamic =

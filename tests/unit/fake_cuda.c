@@ -51,23 +51,20 @@ int cuModuleLoadData(void **module, const void *image)
     return 0;
 }
 
-int cuModuleUnload(void *module)
+int cuModuleUnload(void *)
 {
-    (void)module;
     fake_cuda_noted.n_loaded--;
     return 0;
 }
 
-int cuModuleGetFunction(void **function, void *module, const char *name)
+int cuModuleGetFunction(void **function, void *, const char *name)
 {
-    (void)module;
     *function = (void *)name;
     return 0;
 }
 
-int cuFuncSetAttribute(void *function, int attribute, int value)
+int cuFuncSetAttribute(void *, int attribute, int value)
 {
-    (void)function;
     if (attribute == 8)
         fake_cuda_noted.allowed = value;
     return (attribute == 8 && value > 200000) ||

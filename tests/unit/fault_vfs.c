@@ -137,9 +137,8 @@ static const sqlite3_io_methods methods = {
     .xShmUnmap = do_shm_unmap,
 };
 
-static int do_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flags, int *out)
+static int do_open(sqlite3_vfs *, const char *name, sqlite3_file *f, int flags, int *out)
 {
-    (void)vfs;
     int rc = usual->xOpen(usual, name, real(f), flags, out);
     f->pMethods = real(f)->pMethods ? &methods : NULL;
     return rc;

@@ -143,9 +143,8 @@ void must_put(struct store_fixture *f, struct store *s, cJSON *run)
         fail_msg("%s", f->err.message);
 }
 
-static bool count_run(void *context, const struct store_row *row)
+static bool count_run(void *context, const struct store_row *)
 {
-    (void)row;
     (*(int *)context)++;
     return true;
 }

@@ -165,11 +165,10 @@ static void misbehave(const struct kg_args *args)
     }
 }
 
-static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+static enum kg_status launch(const struct kg_problem *, const struct kg_args *args)
 {
     const float *a = args->in[0].data, *x = args->in[1].data;
     bool timed = kernel.launches++ >= kernel.from;
-    (void)p;
     if (kernel.deed == SINGLES ? timed && !kernel.replaying : timed && kernel.deed != NOTHING)
         misbehave(args);
     else
@@ -180,9 +179,8 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
 }
 
 /* A right one. */
-static enum kg_status launch_baseline(const struct kg_problem *p, const struct kg_args *args)
+static enum kg_status launch_baseline(const struct kg_problem *, const struct kg_args *args)
 {
-    (void)p;
     compute(args);
     return KG_OK;
 }
@@ -248,11 +246,10 @@ struct trial {
     struct gate_error err;
 };
 
-static enum gate_status look(void *context, struct arm *arm, const struct operands *o,
+static enum gate_status look(void *context, struct arm *arm, const struct operands *,
                              unsigned content, struct gate_error *err)
 {
     struct trial *t = context;
-    (void)o;
     assert_true(content < VERIFY_SEEDS);
     t->looks++;
     if (arm->kernel->flags & KG_KERNEL_NONDETERMINISTIC)

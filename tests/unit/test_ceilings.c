@@ -19,10 +19,9 @@ static struct {
     enum device_ceiling broken; /* a kind that fails; CEILINGS: none */
 } script;
 
-static enum gate_status run(struct device *d, enum device_ceiling which, unsigned rounds,
+static enum gate_status run(struct device *, enum device_ceiling which, unsigned rounds,
                             struct device_ceiling_run *out, struct gate_error *err)
 {
-    (void)d;
     unsigned n = script.runs[which]++;
     if (which == script.broken)
         return gate_fail(err, GATE_ENVIRONMENT, "is broken");

@@ -307,9 +307,8 @@ TEST(copy)
 
 /* ---- guarded memory ---- */
 
-static enum kg_status touch(void *context, unsigned index, void *stream)
+static enum kg_status touch(void *context, unsigned, void *)
 {
-    (void)index, (void)stream;
     (void)**(volatile char **)context;
     return KG_OK;
 }

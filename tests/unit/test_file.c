@@ -14,9 +14,8 @@
 #include "gate/base/file.h"
 #include "tests/unit/unit.h"
 
-static int leave_folder(void **state)
+static int leave_folder(void **)
 {
-    (void)state;
     unlink("target");
     unlink("link");
     return chdir("/") == 0 && rmdir(unit_folder) == 0 ? 0 : -1;

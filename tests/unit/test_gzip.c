@@ -7,9 +7,8 @@
 
 static struct buf plain, small, out;
 
-static int make(void **state)
+static int make(void **)
 {
-    (void)state;
     buf_init(&plain, 1 << 20);
     buf_init(&small, 1 << 20);
     buf_init(&out, LENGTH);

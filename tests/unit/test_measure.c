@@ -58,12 +58,11 @@ static void update(const struct arm_launch *l, unsigned first, unsigned n)
     }
 }
 
-static enum gate_status record(struct device *d, device_launch_fn launch, void *context, unsigned n,
-                               bool delayed, struct device_replay **out, struct gate_error *err)
+static enum gate_status record(struct device *, device_launch_fn, void *context, unsigned n, bool,
+                               struct device_replay **out, struct gate_error *)
 {
     const struct arm_launch *l = context;
     struct device_replay *r = malloc(sizeof *r);
-    (void)d, (void)launch, (void)delayed, (void)err;
     assert_non_null(r);
     *r = (struct device_replay){arm_of(l), n, l};
     script.most = n > script.most ? n : script.most;
@@ -71,9 +70,8 @@ static enum gate_status record(struct device *d, device_launch_fn launch, void *
     return GATE_OK;
 }
 
-static struct device_kernels no_kernels(struct device_replay *r)
+static struct device_kernels no_kernels(struct device_replay *)
 {
-    (void)r;
     return (struct device_kernels){0};
 }
 
@@ -82,13 +80,12 @@ static unsigned room(const struct device_replay *r)
     return script.room[r->arm];
 }
 
-static enum gate_status replay(struct device *d, struct device_replay *r, struct device_time *out,
-                               struct gate_error *err)
+static enum gate_status replay(struct device *, struct device_replay *r, struct device_time *out,
+                               struct gate_error *)
 {
     unsigned count = ++script.replays[r->arm];
     double ns =
         LAUNCH_NS * r->n * script.factor[r->arm] * exp(script.noise * rng_normal(&script.rng));
-    (void)d, (void)err;
     update(r->launch, 0, r->n);
     if (r->arm == 1 && script.bad_from && count >= script.bad_from)
         ns = script.bad_ns * r->n;
@@ -96,31 +93,26 @@ static enum gate_status replay(struct device *d, struct device_replay *r, struct
     return GATE_OK;
 }
 
-static enum gate_status delay(struct device *d, struct device_replay *r, double ns,
-                              struct gate_error *err)
+static enum gate_status delay(struct device *, struct device_replay *, double, struct gate_error *)
 {
-    (void)d, (void)r, (void)ns, (void)err;
     return GATE_OK;
 }
 
-static void replay_free(struct device *d, struct device_replay *r)
+static void replay_free(struct device *, struct device_replay *r)
 {
-    (void)d;
     free(r);
 }
 
-static enum gate_status rest(struct device *d, double ns, struct gate_error *err)
+static enum gate_status rest(struct device *, double, struct gate_error *)
 {
-    (void)d, (void)ns, (void)err;
     return GATE_OK;
 }
 
-static enum gate_status single(struct device *d, device_launch_fn launch, void *context,
-                               unsigned index, double *ns, struct gate_error *err)
+static enum gate_status single(struct device *, device_launch_fn, void *context, unsigned index,
+                               double *ns, struct gate_error *)
 {
     const struct arm_launch *l = context;
     bool baseline = l->arm->role == ROLE_BASELINE;
-    (void)d, (void)launch, (void)err;
     update(l, index, 1);
     if (script.singles < 2 * MEASURE_SINGLES)
         script.by_baseline[script.singles++] = baseline;
@@ -128,12 +120,11 @@ static enum gate_status single(struct device *d, device_launch_fn launch, void *
     return GATE_OK;
 }
 
-static enum gate_status calls(struct device *d, device_launch_fn launch, void *context,
-                              struct device_calls calls, double *host_ns, struct gate_error *err)
+static enum gate_status calls(struct device *, device_launch_fn, void *context,
+                              struct device_calls calls, double *host_ns, struct gate_error *)
 {
     const struct arm_launch *l = context;
     unsigned arm = l->arm->role == ROLE_BASELINE;
-    (void)d, (void)launch, (void)err;
     update(l, calls.first, calls.n);
     script.calls[arm] += calls.n;
     *host_ns = script.call_ns[arm] * calls.n;
@@ -141,9 +132,8 @@ static enum gate_status calls(struct device *d, device_launch_fn launch, void *c
 }
 
 /* One watt more for each replay there was. */
-static struct device_sensors sensors(struct device *d)
+static struct device_sensors sensors(struct device *)
 {
-    (void)d;
     script.readings++;
     return (struct device_sensors){script.replays[0] + script.replays[1], NAN};
 }
@@ -171,16 +161,14 @@ static int open_scripted(void **state)
 }
 
 /* Nothing is launched, so that nothing has fingerprints and nothing is looked at. */
-static enum gate_status look(void *context, struct arm *arm, const struct operands *o,
-                             unsigned content, struct gate_error *err)
+static enum gate_status look(void *, struct arm *, const struct operands *, unsigned,
+                             struct gate_error *err)
 {
-    (void)context, (void)arm, (void)o, (void)content;
     return gate_fail(err, GATE_WRONG, "was looked at");
 }
 
-static double no_flops(const struct kg_problem *p)
+static double no_flops(const struct kg_problem *)
 {
-    (void)p;
     return 0;
 }
 

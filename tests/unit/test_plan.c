@@ -10,27 +10,21 @@ static bool leaves_none;
 static enum kg_status answer;
 static void *launched_with;
 
-static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *where,
-                              void **plan)
+static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *, void **plan)
 {
-    (void)where;
     assert_null(*plan);
     prepared++;
     *plan = leaves_none ? NULL : &plans[kg_size(p, "k") == 2];
     return answer;
 }
 
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *where,
-                                void *plan)
+static uint64_t workspace_bytes(const struct kg_problem *, const struct kg_device *, void *plan)
 {
-    (void)p;
-    (void)where;
     return plan == &plans[1] ? 200 : plan ? 100 : 1;
 }
 
-static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+static enum kg_status launch(const struct kg_problem *, const struct kg_args *args)
 {
-    (void)p;
     launched_with = args->plan;
     return KG_OK;
 }
@@ -46,9 +40,8 @@ static const struct kg_kernel kernel = {.prepare = prepare,
                                         .release = release},
                               other = {.prepare = prepare, .launch = launch};
 
-static int begin(void **state)
+static int begin(void **)
 {
-    (void)state;
     plan_release_all();
     prepared = released[0] = released[1] = 0;
     leaves_none = false;

@@ -45,12 +45,11 @@ static struct play_process draw(void *source)
     return (struct play_process){.d = d, .log_ratio_cycles = NAN};
 }
 
-static enum gate_status measure(void *context, size_t i, size_t confirmation, struct race_run *out,
-                                struct gate_error *err)
+static enum gate_status measure(void *context, size_t i, size_t, struct race_run *out,
+                                struct gate_error *)
 {
     struct machine *m = context;
     const struct decide_input policy = {.threshold = 0.02, .baseline_p50_ns = 1e5};
-    (void)confirmation, (void)err;
     *out = (struct race_run){.state = RACER_IN};
     m->run = out;
     m->log_gain = m->log_gains ? m->log_gains[i] : 0;
@@ -61,9 +60,8 @@ static enum gate_status measure(void *context, size_t i, size_t confirmation, st
     return GATE_OK;
 }
 
-static bool always(void *context)
+static bool always(void *)
 {
-    (void)context;
     return true;
 }
 
@@ -244,14 +242,13 @@ TEST(wrong_and_failed_candidates_go_out)
 
 /* All gain 5 %: of the first 4 % are left out work, the second was never seen on fresh inputs, the
  * third has noise there, and the last one is honest and gains less. */
-static enum gate_status on_fresh_inputs(void *context, size_t i, size_t confirmation,
-                                        struct race_run *out, struct gate_error *err)
+static enum gate_status on_fresh_inputs(void *, size_t i, size_t, struct race_run *out,
+                                        struct gate_error *)
 {
     static const double fresh[][5] = {{0.04, 0.041, 0.039, 0.04, 0.042},
                                       {NAN, NAN, NAN, NAN, NAN},
                                       {0.03, -0.03, 0, 0.04, 0.06},
                                       {0, 0.001, -0.001, 0.005, 0}};
-    (void)context, (void)confirmation, (void)err;
     *out = (struct race_run){.state = RACER_IN, .n = 5};
     for (size_t k = 0; k < out->n; k++)
         out->d[k] = i == 3 ? -0.03 : -0.05 - 0.0001 * (double)k;
@@ -297,10 +294,9 @@ struct begun {
 };
 
 static enum gate_status lucky_in_the_race(void *context, size_t i, size_t confirmation,
-                                          struct race_run *out, struct gate_error *err)
+                                          struct race_run *out, struct gate_error *)
 {
     struct begun *b = context;
-    (void)err;
     *out = (struct race_run){.state = RACER_IN, .n = 5};
     for (size_t k = 0; k < out->n; k++)
         out->d[k] = !confirmation || i == LUCKY - 1 ? -0.05 + 0.001 * (double)i : 0;

@@ -25,9 +25,8 @@ static void make_version(struct store_fixture *f, int version)
     buf_release(&sql);
 }
 
-static void no_fault(void *context, const char *fault)
+static void no_fault(void *, const char *fault)
 {
-    (void)context;
     fail_msg("%s", fault);
 }
 

@@ -21,9 +21,8 @@ struct beside {
     int n;
 };
 
-static bool write_beside(void *context, const struct store_row *row)
+static bool write_beside(void *context, const struct store_row *)
 {
-    (void)row;
     struct beside *b = context;
     if (b->n == 0)
         must_put(b->f, b->writer, sample_run(&plan, 5));

@@ -13,10 +13,9 @@
 
 static char path[4096];
 
-static int make_path(void **state)
+static int make_path(void **)
 {
     const char *folder = getenv("TMPDIR");
-    (void)state;
     snprintf(path, sizeof path, "%s/suite.json", folder ? folder : "/tmp");
     return 0;
 }

@@ -67,9 +67,8 @@ static void multiply(const struct node *n)
         between(n)[i] = a[i] * x[0] * n->factor;
 }
 
-static void nothing(const struct node *n)
+static void nothing(const struct node *)
 {
-    (void)n;
 }
 
 static void write_out(const struct node *n)
@@ -98,24 +97,21 @@ static enum kg_status launch_side(unsigned side, const struct kg_args *args)
     return KG_OK;
 }
 
-static enum kg_status launch_candidate(const struct kg_problem *p, const struct kg_args *args)
+static enum kg_status launch_candidate(const struct kg_problem *, const struct kg_args *args)
 {
-    (void)p;
     return launch_side(CANDIDATE, args);
 }
 
-static enum kg_status launch_baseline(const struct kg_problem *p, const struct kg_args *args)
+static enum kg_status launch_baseline(const struct kg_problem *, const struct kg_args *args)
 {
-    (void)p;
     return launch_side(BASELINE, args);
 }
 
 /* ---- the device ---- */
 
-static enum gate_status record(struct device *d, device_launch_fn launch, void *context, unsigned n,
-                               bool delayed, struct device_replay **out, struct gate_error *err)
+static enum gate_status record(struct device *, device_launch_fn launch, void *context, unsigned n,
+                               bool, struct device_replay **out, struct gate_error *)
 {
-    (void)d, (void)delayed, (void)err;
     struct device_replay *r = calloc(1, sizeof *r);
     assert_non_null(r);
     r->nodes = malloc(n * NODES_MAX * sizeof *r->nodes);
@@ -128,11 +124,10 @@ static enum gate_status record(struct device *d, device_launch_fn launch, void *
     return GATE_OK;
 }
 
-static enum gate_status replay(struct device *d, struct device_replay *r, struct device_time *out,
+static enum gate_status replay(struct device *, struct device_replay *r, struct device_time *out,
                                struct gate_error *err)
 {
     double ns = 0;
-    (void)d;
     script.hybrid_runs += r->is_hybrid;
     if (r->is_hybrid && script.dies)
         return gate_fail(err, GATE_WRONG, "the device is gone");
@@ -145,12 +140,11 @@ static enum gate_status replay(struct device *d, struct device_replay *r, struct
     return GATE_OK;
 }
 
-static enum gate_status nodes_of(struct device *d, struct device_replay *r, unsigned launches,
-                                 struct device_nodes *out, struct gate_error *err)
+static enum gate_status nodes_of(struct device *, struct device_replay *r, unsigned launches,
+                                 struct device_nodes *out, struct gate_error *)
 {
     static const char *const names[2][NODES_MAX] = {{"one", "two", "three", "four"},
                                                     {"eins", "zwei", "drei", "vier"}};
-    (void)d, (void)err;
     assert_int_equal(r->n, launches * r->each);
     for (out->n = 0; out->n < r->each; out->n++) {
         unsigned side = r->nodes[0].side;
@@ -160,10 +154,9 @@ static enum gate_status nodes_of(struct device *d, struct device_replay *r, unsi
     return GATE_OK;
 }
 
-static enum gate_status transplant(struct device *d, const struct device_transplant *t,
+static enum gate_status transplant(struct device *, const struct device_transplant *t,
                                    struct device_replay **out, struct gate_error *err)
 {
-    (void)d;
     if (script.refused == t->node + 1)
         return gate_fail(err, GATE_USAGE, "it does not fit");
     struct device_replay *r = calloc(1, sizeof *r);
@@ -180,9 +173,8 @@ static enum gate_status transplant(struct device *d, const struct device_transpl
     return GATE_OK;
 }
 
-static void free_replay(struct device *d, struct device_replay *r)
+static void free_replay(struct device *, struct device_replay *r)
 {
-    (void)d;
     free(r->nodes);
     free(r);
 }
@@ -211,11 +203,10 @@ static int open_device(void **state)
 
 /* ---- an operation ---- */
 
-static enum gate_status look(void *context, struct arm *arm, const struct operands *o,
-                             unsigned content, struct gate_error *err)
+static enum gate_status look(void *, struct arm *arm, const struct operands *o, unsigned,
+                             struct gate_error *err)
 {
     const float *a = o->args.in[0].data, *x = o->args.in[1].data, *y = o->args.out[0].data;
-    (void)context, (void)content;
     script.looks++;
     for (int i = 0; i < M; i++)
         if (!(y[i] == a[i] * x[0])) {
@@ -225,9 +216,8 @@ static enum gate_status look(void *context, struct arm *arm, const struct operan
     return GATE_OK;
 }
 
-static void notice(void *context, const char *node)
+static void notice(void *, const char *)
 {
-    (void)context, (void)node;
 }
 
 static enum gate_status operate(void **state, struct transplant *out, struct gate_error *err)

@@ -112,9 +112,8 @@ static void run_kernel(const struct kg_problem *p, const struct way *w, const st
 
 /* Small enough for thousands of them, and with head_dims, scales and masks as verification draws
  * them (verify_shapes.c). */
-static struct kg_problem draw_problem(const char *op, const struct dtype *dtype, uint64_t *state)
+static struct kg_problem draw_problem(const char *, const struct dtype *dtype, uint64_t *state)
 {
-    (void)op;
     static const int head_dims[] = {16, 40, 64, 64, 128, 128, 256};
     static const int keys[] = {2, 7, 17, 33, 64, 100};
     const int d = head_dims[seed_next(state) % 7], kv_heads = 1 + (int)(seed_next(state) % 2);

@@ -155,9 +155,8 @@ static void run_kernel(const struct kg_problem *p, const struct way *w, const st
 
 /* Rows of few keys and keys of few queries, more queries than keys, groups, and scales as
  * verification draws them (attention_fwd.c). */
-static struct kg_problem draw_problem(const char *op, const struct dtype *dtype, uint64_t *state)
+static struct kg_problem draw_problem(const char *, const struct dtype *dtype, uint64_t *state)
 {
-    (void)op;
     static const int head_dims[] = {8, 16, 40, 64, 128, 256}, keys[] = {1, 2, 3, 7, 16, 33, 64},
                      queries[] = {1, 2, 3, 5, 9, 17};
     const int d = head_dims[seed_next(state) % 6], kv_heads = 1 + (int)(seed_next(state) % 2);

@@ -27,9 +27,8 @@ static enum gate_status replay_run(struct device *d, struct device_replay *r,
     return status;
 }
 
-static int supports(const struct kg_problem *p, const struct kg_device *where)
+static int supports(const struct kg_problem *p, const struct kg_device *)
 {
-    (void)where;
     return kg_is_op(p, "gemm") && kg_size(p, "m") == 4 && kg_size(p, "n") == 4 &&
            kg_size(p, "k") == 4 && kg_dtype(p) == KG_F32;
 }
@@ -52,9 +51,8 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
     return KG_OK;
 }
 
-static void notice(void *context, const struct arm *arm, const char *check)
+static void notice(void *, const struct arm *, const char *)
 {
-    (void)context, (void)arm, (void)check;
 }
 
 /* What the verification says of the kernel with this fault; "": it is right. */

@@ -45,25 +45,20 @@ __attribute__((weak)) int main(void)
 
 char unit_folder[256];
 
-int unit_enter_folder(void **state)
+int unit_enter_folder(void **)
 {
-    (void)state;
     const char *parent = getenv("TMPDIR");
     snprintf(unit_folder, sizeof unit_folder, "%s/unit.XXXXXX", parent ? parent : "/tmp");
     return mkdtemp(unit_folder) ? chdir(unit_folder) : -1;
 }
 
-static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *where)
+static int remove_entry(const char *path, const struct stat *, int, struct FTW *)
 {
-    (void)info;
-    (void)type;
-    (void)where;
     return remove(path);
 }
 
-int unit_leave_folder(void **state)
+int unit_leave_folder(void **)
 {
-    (void)state;
     return chdir("/") || nftw(unit_folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
