@@ -220,10 +220,10 @@ static bool has_figures(const struct calibrated_case *c)
 static void add_figures(struct calibrated_case *c, struct document_calibrated *out)
 {
     const double *d = c->d[0], n = (double)c->n;
-    const double of_role[2] = {(double)((c->n + 1) / 2), (double)(c->n / 2)};
+    const size_t of_role[2] = {(c->n + 1) / 2, c->n / 2};
     double mean[2] = {0}, squares = 0;
     for (size_t i = 0; i < c->n; i++)
-        mean[i % 2] += d[i] / of_role[i % 2];
+        mean[i % 2] += d[i] / (double)of_role[i % 2];
     for (size_t i = 0; i < c->n; i++)
         squares += (d[i] - mean[i % 2]) * (d[i] - mean[i % 2]);
     /* By d's deviation within the roles, which a whole sequence takes the difference out of. */
