@@ -30,6 +30,9 @@ class Page(SeededCase):
         self.assertEqual(len({version for _, version, _ in found}), 1, "one version for all")
         folder = f"/files/{found[0][1].decode()}/"
         names, todo = set(), [name.decode() for _, _, name in found]
+        app = self.server.get(folder + "frame/app.js").bytes.decode()
+        views = re.search(r"const VIEWS = \[(.*?)\]", app, re.DOTALL)[1]
+        todo += [f"views/{name or 'overview'}.js" for name in re.findall(r'"(\w*)"', views)]
         while todo:
             name = todo.pop()
             if name in names:
