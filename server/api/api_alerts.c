@@ -15,7 +15,7 @@
 #include "gate/store/store_alert.h"
 
 #define IDS_MAX 1000
-#define IDS_SIZE (IDS_MAX * sizeof "9007199254740991" + 1) /* as a JSON array */
+#define IDS_SIZE (IDS_MAX * sizeof "9007199254740991" + sizeof "]") /* as a JSON array */
 
 /* Writes the alert with its log; *found is false when there is none, and the body is half of one.
  */

@@ -311,6 +311,7 @@ class Steps(Case):
         # Nothing happens to any when one cannot.
         self.assertIn(b" 99999;", self.send(path, {"ids": [*ids, 99999], "state": "new"}).bytes)
         self.problem(self.send(path, {"ids": [*ids, 99999], "state": "new"}), 404)
+        self.problem(self.send(path, {"ids": [2**53 - 1] * 1000, "state": "new"}), 404)
         self.problem(self.send(path, {"ids": ids, "state": "acknowledged"}), 409)
         self.assertEqual(self.alerts()["alerts"], before)
         answer = self.send(path, {"ids": [*ids, ids[0]], "state": "new", "reason": "look again",
