@@ -193,7 +193,9 @@ def rest(chosen):
     return [row for row in chosen if row not in sampled]
 
 
-def judge_all(build, device, seed=None, names=(), jobs=None, untimed=False, of=lambda rows: rows):
+def judge_all(build, device, seed=None, names=(), jobs=None, untimed=False, of=lambda rows: rows,
+              log=None):
+    """The judgements of all rows; each is in the log, a file, as soon as it is there."""
     jobs = jobs or (2 if device == "host" else 1)
     chosen = [row for row in rows(device.split(":")[0])
               if (not names or row["name"] in names or row["library"] in names)
@@ -208,7 +210,10 @@ def judge_all(build, device, seed=None, names=(), jobs=None, untimed=False, of=l
         def in_its_own(i, again=""):
             row = chosen[i]
             gate = baselines[baseline_of(row)] if row.get("baseline") else empty
-            return judge(row, gate.copy(os.path.join(folder, f"{i}{again}")))
+            found = judge(row, gate.copy(os.path.join(folder, f"{i}{again}")))
+            if log:
+                print(f"{title(row)} on {row['case']}: {found.outcome}", file=log, flush=True)
+            return found
         # What a GPU times has it alone, and so has what another row disturbed, as by its memory.
         alone = [i for i, row in enumerate(chosen) if device != "host" and is_timed(row)]
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
@@ -343,7 +348,7 @@ def main():
     right = options.passes > 0
     for _ in range(options.passes):
         judgements = judge_all(build, options.device, options.seed, options.names, options.jobs,
-                               options.untimed)
+                               options.untimed, log=sys.stderr)
         show(judgements, bool(options.names))
         right = right and judgements and all(j.right for j in judgements)
         if options.write and options.device != "host":
