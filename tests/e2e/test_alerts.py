@@ -308,8 +308,9 @@ class Steps(Case):
             self.problem(self.send(path, bad), 400)
         self.problem(self.send(path, {"ids": ids, "state": "new"}, None), 401)
         self.problem(self.send(path, {"ids": ids, "state": "new"}, "ingest"), 403)
-        # Nothing happens to any when one cannot.
-        self.assertIn(b" 99999;", self.send(path, {"ids": [*ids, 99999], "state": "new"}).bytes)
+        # Nothing happens to any when one cannot; the first is named.
+        self.assertIn(b" 99999;",
+                      self.send(path, {"ids": [*ids, 99999, 99998], "state": "new"}).bytes)
         self.problem(self.send(path, {"ids": [*ids, 99999], "state": "new"}), 404)
         self.problem(self.send(path, {"ids": [2**53 - 1] * 1000, "state": "new"}), 404)
         self.problem(self.send(path, {"ids": ids, "state": "acknowledged"}), 409)
@@ -320,6 +321,11 @@ class Steps(Case):
         alerts = json.loads(answer.bytes)["alerts"]
         self.assertEqual([(a["id"], a["state"], a["reason"], a["assignee"]) for a in alerts],
                          [(i, "new", "look again", "ada") for i in [*ids, ids[0]]])
+        # An alert that is there twice has its step once.
+        for i in ids:
+            log = self.server.json(f"{path}/{i}")["log"]
+            self.assertEqual([e["reason"] for e in log if e["who"] == "ada-admin"],
+                             ["look again", "assigned to ada"])
 
     def test_the_commit_has_subject_and_author(self):
         runs = {run["uuid"]: run for run in self.server.json("/api/v1/runs?limit=500")["runs"]}
