@@ -309,6 +309,30 @@ TEST(write)
     cJSON_Delete(v);
 }
 
+/* Also where no other byte before it is escaped. */
+TEST(each_byte_is_read_as_it_was_written)
+{
+    RELEASED_BY(buf_release) struct buf b = buf_of(100);
+    for (int byte = 1; byte < 0x80; byte++) {
+        const char text[] = {'a', (char)byte, 'b', '\0'};
+        buf_clear(&b);
+        buf_putc(&b, '"');
+        json_escape(text, &b);
+        buf_putc(&b, '"');
+        cJSON *back = parse(b.data);
+        assert_string_equal(back->valuestring, text);
+        assert_null(strchr(b.data, 0x7f));
+        cJSON_Delete(back);
+    }
+}
+
+TEST(control_characters_are_escaped)
+{
+    char text[] = "\"ab\"";
+    for (text[2] = 1; text[2] < 0x20; text[2]++)
+        assert_refused(text, 4, "t:1:3: control character in a string (it must be escaped)");
+}
+
 static void assert_located(const char *text, const char *pointer, bool of_key, unsigned line,
                            unsigned column)
 {
