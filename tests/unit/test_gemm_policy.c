@@ -77,6 +77,15 @@ TEST(thin_products_get_thin_tiles_and_large_ones_wide)
     }
 }
 
+/* Sums of a tile for each block, and two flags. */
+TEST(stream_k_serves_where_waves_leave_much_over)
+{
+    assert_true(gemm_sm90_choose(1000, 3584, 18944, SMS, true).stream);
+    assert_int_equal(gemm_sm90_workspace(1000, 3584, 18944, SMS), SMS * (256 * 128 * 4 + 2 * 4));
+    assert_false(gemm_sm90_choose(1000, 3584, 18944, SMS, false).stream);
+    assert_int_equal(gemm_sm90_workspace(8192, 8192, 8192, SMS), 0);
+}
+
 TEST(products_of_fp8_get_the_tile_that_is_measured_best)
 {
     static const struct {
