@@ -45,6 +45,10 @@ sed -i "s/VERSION/$version/" "$folder/edits"
 
 i=0
 while read -r name file; do
+    case $name in *[!A-Za-z0-9_./-]*) # sed would take some for more than themselves
+        echo "embed.sh: '$name' has characters that no name here may have" >&2
+        exit 1 ;;
+    esac
     if [ "$page$name" = yesindex.html ]; then
         sed -f "$folder/edits" "$file" > "$folder/page"
         file=$folder/page

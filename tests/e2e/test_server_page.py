@@ -118,9 +118,11 @@ class Embed(unittest.TestCase):
             self.assertEqual(self.embed(module, page), table, "the order of the files is no matter")
             write("a.js", 'import "./c.js";')
             self.assertNotIn(version, self.embed(page, module))
-            self.assertNotEqual(
-                subprocess.run([EMBED, "--page", "x", folder + "/none"], check=False,
-                               stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL).returncode, 0)
+            for path in (folder + "/none", write("a&b.js", ""), write("a b.js", "")):
+                self.assertNotEqual(
+                    subprocess.run([EMBED, "--page", "x", path], check=False,
+                                   stderr=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL).returncode, 0, path)
 
 
 if __name__ == "__main__":
