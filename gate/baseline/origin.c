@@ -25,10 +25,10 @@ static bool read_commit(const char *revision, struct origin *o)
 {
     char line[4096] = "", *at = line, *part[4];
     o->commit[0] = o->parent[0] = o->subject[0] = o->author[0] = '\0';
-    git_line(line, sizeof line, "log", "-1", "--format=%H%x09%P%x09%aN%x09%s", revision, NULL);
+    git_line(line, sizeof line, "log", "-1", "--format=%H%x1f%P%x1f%aN%x1f%s", revision, NULL);
     for (size_t i = 0; i < 4; i++) {
         part[i] = at;
-        at += strcspn(at, i < 3 ? "\t" : "");
+        at += strcspn(at, i < 3 ? "\x1f" : "");
         if (*at)
             *at++ = '\0';
     }

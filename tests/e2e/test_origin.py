@@ -191,6 +191,12 @@ class Origin(FakeRuns):
         self.commit("by an address")
         self.assertNotIn("author", self.origin())
 
+    def test_author_and_subject_may_have_tabs(self):
+        self.git("config", "user.name", "Ada\tByrne")
+        self.commit("one\ttwo")
+        told = self.origin()
+        self.assertEqual((told["author"], told["subject"]), ("Ada\tByrne", "one\ttwo"))
+
     def test_without_git_the_job_says_who_the_author_is(self):
         for author in "Ada Byrne <ada@example.org>", "Ada Byrne":
             self.assertEqual(self.origin(
