@@ -379,6 +379,26 @@ class Chain(History):
                                         **{"to": columns["time_ms"][half]}))
             self.assertEqual(part["chain"], columns["chain"][:half + 1])
 
+    def test_each_contract_has_a_chain_of_its_own(self):
+        path = os.path.join(self.folder.name, "contracts.db")
+        seed(path, 60, devices=1)
+        server = Server(path)
+        self.addCleanup(server.stop)
+
+        def chains():
+            answer = server.json(f"/api/v1/trends?case={ATTENTION}&device={GPU}"
+                                 f"&columns={self.NAMES}")
+            return {s["contract"]: s["columns"]["chain"] for s in answer["series"]
+                    if s["role"] == "candidate"}
+        with contextlib.closing(sqlite3.connect(path)) as db, db:
+            db.execute("UPDATE result SET contract = 'another' WHERE run_id % 2")
+        both = chains()
+        self.assertEqual((len(both), [any(values) for values in both.values()]), (2, [True] * 2))
+        with contextlib.closing(sqlite3.connect(path)) as db, db:
+            db.execute("DELETE FROM result WHERE contract = 'another'")
+        self.assertNotIn("another", chains())
+        self.assertEqual(both | chains(), both)
+
     def test_providers_have_none(self):
         trend = self.trend(columns=self.NAMES)
         others = [s for s in trend["series"] if s["role"] == "provider"]
