@@ -2,7 +2,7 @@
 /*
  * store_alert.h: alerts and the steps of their lives, in the same file as the history.
  *
- * An alert is opened by watch.h, once for a confirmed verdict, a change of level or a jump of the
+ * An alert is opened by alerts.h, once for a confirmed verdict, a change of level or a jump of the
  * error. People take it through its states; the server itself closes it as fixed when the level
  * returns, as accepted when somebody accepted the new level as baseline, and opens it again when
  * that was too early.
@@ -55,7 +55,7 @@ enum gate_status store_act_on_alerts(struct store *s, const char *ids,
                                      const struct alert_action *action, enum alert_step *step,
                                      int64_t *refused, struct gate_error *err);
 
-/* ---- what watch.c asks and does; in a transaction ---- */
+/* ---- what alerts.c asks and does; in a transaction ---- */
 
 /* An alert as far as the server handles it by itself. */
 struct alert_row {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_watch.h: what watch.c reads of trends, and where it goes on; part of the store.
+ * store_watch.h: what alerts.c reads of trends, and where it goes on; part of the store.
  *
  * What writes is to be called in a batch or between store_atomic_begin() and its end.
  */

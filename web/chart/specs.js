@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // specs.js: which lines a trend has: the times, the error, and what the device did.
 //
-// A spec is what chart_plot.js draws: { data, series, bands (as uPlot has them), keys (of each
+// A spec is what plot.js draws: { data, series, bands (as uPlot has them), keys (of each
 // series: what hides it, "" where nothing does), lanes (of each series, or null), fit (columns that
 // must be in sight; all), aside (columns that must not press the others together), log, unit }.
 
