@@ -26,7 +26,7 @@ READ = [
      [("bm_x-float-/8", 12000, None, 3, "median")]),
     ("junit", made.junit('<testcase classname="a.b" name="t[&lt;x&gt;]" time="0.25"/>'),
      ("--device", "host-x"), [("a.b/t--x", 250000000, None, 1, "one-time")]),
-    ("csv", 'name,p50_ns,p90_ns\r\n"a ""b"", c",1500,1600\n\nplain,2.5e3,\n',
+    ("csv", '\ufeffname,p50_ns,p90_ns\r\n"a ""b"", c",1500,1600\n\nplain,2.5e3,\n',
      ("--device", "host-x"), [("a--b---c", 1500, 1600, 1, "p50"), ("plain", 2500, None, 1, "p50")]),
 ]
 
@@ -91,6 +91,7 @@ REFUSED = [
     ("csv", "name,p50_ns\na,1,2\n", "file:2: has 3 fields, the first line 2"),
     ("csv", "name,p50_ns\na,\n", "file:2: p50_ns must be a number above 0, is ''"),
     ("csv", "name,p50_ns\na,inf\n", "is 'inf'"),
+    ("csv", 'name,p50_ns\n"a\nb",1\nc,0\n', "file:4: p50_ns must be a number above 0"),
     ("csv", "name,p50_ns\na,-1\n", "is '-1'"),
     ("csv", "name,p50_ns\na, 1\n", "is ' 1'"),
     ("csv", "name,p50_ns\n,1\n", "a name must have 1 to 1000 bytes, this has 0"),
