@@ -169,30 +169,33 @@ template <typename P> static enum kg_status run_tile(const struct gemm_call *bat
                          call.stream, a, b, c, p);
 }
 
-/* Of three tiles the one for which the busiest multiprocessor takes the fewest clocks (the
- * constants are those of gemm_policy_sm90.h). */
+/* Of three tiles the one for which the busiest multiprocessor takes the fewest clocks. */
 template <typename T>
 static enum kg_status run(const struct product_sizes &p, int64_t count,
                           const struct gemm_call *call)
 {
-    static const struct gemm_sm90_shape shapes[] = {{64, 618}, {128, 735}, {256, 1072}};
-    int sms, best = 0;
+    static const enum gemm_sm90_tile tiles[] = {GEMM_SM90_TURNED_64, GEMM_SM90_TURNED_128,
+                                                GEMM_SM90_TURNED_256};
+    enum gemm_sm90_tile best = tiles[0];
+    int sms;
     const enum kg_status status = count_sms(&sms);
     int64_t least = INT64_MAX;
     if (status != KG_OK)
         return status;
-    for (int i = 0; i < 3; i++) {
-        const int64_t tiles = gemm_blocks(p.n, 128) * gemm_blocks(p.m, shapes[i].columns) * count;
-        const int64_t waves = gemm_blocks(tiles, sms); /* two blocks of 64 take twice as long */
-        const int64_t clocks = waves * (gemm_blocks(p.k, 64) * shapes[i].clocks + 840);
+    for (const enum gemm_sm90_tile tile : tiles) {
+        const struct gemm_sm90_shape shape = gemm_sm90_shape_of(tile);
+        const int64_t n = gemm_blocks(p.n, 128) * gemm_blocks(p.m, shape.columns) * count;
+        const int64_t waves = gemm_blocks(n, sms); /* two blocks of 64 take twice as long */
+        const int64_t clocks = waves * (gemm_blocks(p.k, 64) * shape.clocks + 840);
         if (clocks < least) {
             least = clocks;
-            best = i;
+            best = tile;
         }
     }
-    return best == 0   ? run_tile<product<T, 64, 4, 1, false, true, true>>(call)
-           : best == 1 ? run_tile<product<T, 128, 6, 1, false, true, true>>(call)
-                       : run_tile<product<T, 256, 4, 1, false, true, true>>(call);
+    return best == GEMM_SM90_TURNED_64 ? run_tile<product<T, 64, 4, 1, false, true, true>>(call)
+           : best == GEMM_SM90_TURNED_128
+               ? run_tile<product<T, 128, 6, 1, false, true, true>>(call)
+               : run_tile<product<T, 256, 4, 1, false, true, true>>(call);
 }
 
 static enum kg_status run_dtype(const struct kg_problem *problem, const struct gemm_call *call)

@@ -97,6 +97,27 @@ struct gemm_sm90_shape {
     int64_t clocks;
 };
 
+static inline struct gemm_sm90_shape gemm_sm90_shape_of(enum gemm_sm90_tile tile)
+{
+    static const struct gemm_sm90_shape shapes[GEMM_SM90_WIDE] = {
+        {0, 0},     {128, 636}, {16, 510},  {32, 539},  {64, 618},   {96, 616},
+        {128, 735}, {160, 676}, {192, 852}, {224, 889}, {256, 1072},
+    };
+    return shapes[tile];
+}
+
+/* Clocks in which the memory brings the three matrices. */
+static inline int64_t gemm_sm90_memory_clocks(int64_t m, int64_t n, int64_t k)
+{
+    return (m * k + n * k + m * n) / 1306;
+}
+
+/* The larger of two times counts whole and the other for an eighth. */
+static inline int64_t gemm_sm90_together(int64_t work, int64_t memory)
+{
+    return work > memory ? work + memory / 8 : memory + work / 8;
+}
+
 /* Clusters of so many blocks that run at once: parts of 16 to 18 multiprocessors hold whole ones.
  */
 static inline int64_t gemm_sm90_at_once(int blocks, int64_t sms)
@@ -107,31 +128,29 @@ static inline int64_t gemm_sm90_at_once(int blocks, int64_t sms)
 
 /*
  * Clocks that a product takes, but for what all tiles take alike; INT64_MAX for what is no choice.
- * The larger of two times counts whole and the other for an eighth: the stages of the busiest
- * multiprocessor, and the bytes of the three matrices. A row that the copy engine finds outside of
- * the matrix costs it more than one inside. To these comes the addition of shares, in each wave.
- * Two blocks of up to 64 columns are in a multiprocessor: their waves come in halves, and clusters
- * of four and eight leave no gaps.
+ * They are the stages of the busiest multiprocessor together with the memory's. A row that the copy
+ * engine finds outside of the matrix costs it more than one inside. To these comes the addition of
+ * shares, in each wave. Two blocks of up to 64 columns are in a multiprocessor: their waves come in
+ * halves, and clusters of four and eight leave no gaps.
  */
-static inline int64_t gemm_sm90_clocks(const struct gemm_sm90_choice *choice,
-                                       const struct gemm_sm90_shape *tile, int64_t m, int64_t n,
+static inline int64_t gemm_sm90_clocks(const struct gemm_sm90_choice *choice, int64_t m, int64_t n,
                                        int64_t k, int64_t sms)
 {
+    const struct gemm_sm90_shape shape = gemm_sm90_shape_of(choice->tile);
     const int splits = choice->splits;
-    const bool plain = choice->tile == GEMM_SM90_128, thin = tile->columns <= 64;
+    const bool plain = choice->tile == GEMM_SM90_128, thin = shape.columns <= 64;
     const int64_t tiles = plain ? gemm_blocks(m, 256) * gemm_blocks(n, 128)
-                                : gemm_blocks(n, 128) * gemm_blocks(m, tile->columns);
+                                : gemm_blocks(n, 128) * gemm_blocks(m, shape.columns);
     const int64_t at_once =
         thin && splits > 3 ? sms / splits : gemm_sm90_at_once(plain ? 2 : splits, sms);
     const int64_t stages = gemm_blocks(k, 64), share = gemm_blocks(stages, splits);
-    const int64_t outside = plain ? 0 : gemm_blocks(m, tile->columns) * tile->columns - m;
-    const int64_t clocks = tile->clocks + outside * 19 / 10;
-    const int64_t memory = (m * k + n * k + m * n) / 1306;
+    const int64_t outside = plain ? 0 : gemm_blocks(m, shape.columns) * shape.columns - m;
+    const int64_t clocks = shape.clocks + outside * 19 / 10;
     const int64_t column = splits == 2   ? (thin ? 60 : 51)
                            : splits == 3 ? (thin ? 26 : 43)
                            : splits == 4 ? 54
                                          : 59;
-    const int64_t adds = splits == 1 ? 0 : 379 + tile->columns * column;
+    const int64_t adds = splits == 1 ? 0 : 379 + shape.columns * column;
     int64_t halves = 2, work, after;
 
     if (choice->rest) {
@@ -151,7 +170,7 @@ static inline int64_t gemm_sm90_clocks(const struct gemm_sm90_choice *choice,
         work = halves * (share * clocks + 840) / 2;
         after = halves * adds / 2;
     }
-    return (work > memory ? work + memory / 8 : memory + work / 8) + after;
+    return gemm_sm90_together(work, gemm_sm90_memory_clocks(m, n, k)) + after;
 }
 
 /*
@@ -182,20 +201,19 @@ static inline uint64_t gemm_sm90_stream_bytes(int64_t sms)
 }
 
 /* Clocks as above. The flags are cleared by a launch before, and sums go through the L2. */
-static inline int64_t gemm_sm90_stream_clocks(const struct gemm_sm90_shape *tile, int64_t m,
-                                              int64_t n, int64_t k, int64_t sms)
+static inline int64_t gemm_sm90_stream_clocks(int64_t m, int64_t n, int64_t k, int64_t sms)
 {
-    const int64_t tiles = gemm_blocks(n, 128) * gemm_blocks(m, tile->columns);
+    const struct gemm_sm90_shape shape = gemm_sm90_shape_of(GEMM_SM90_TURNED_256);
+    const int64_t tiles = gemm_blocks(n, 128) * gemm_blocks(m, shape.columns);
     const int64_t stages = gemm_blocks(k, 64),
-                  outside = gemm_blocks(m, tile->columns) * tile->columns - m;
-    const int64_t memory = (m * k + n * k + m * n) / 1306;
+                  outside = gemm_blocks(m, shape.columns) * shape.columns - m;
     const int64_t others = tiles < sms ? gemm_blocks(sms, tiles) : 1;
-    const int64_t work = gemm_blocks(tiles * stages, sms) * (tile->clocks + outside * 19 / 10) +
+    const int64_t work = gemm_blocks(tiles * stages, sms) * (shape.clocks + outside * 19 / 10) +
                          (tiles / sms + 1) * 840;
     const int64_t after = 9000 + (1 + others) * (int64_t)(GEMM_SM90_STREAM_SUMS / 35);
     if (tiles * stages < 4 * sms)
         return INT64_MAX;
-    return (work > memory ? work + memory / 8 : memory + work / 8) + after;
+    return gemm_sm90_together(work, gemm_sm90_memory_clocks(m, n, k)) + after;
 }
 
 /*
@@ -207,10 +225,6 @@ static inline int64_t gemm_sm90_stream_clocks(const struct gemm_sm90_shape *tile
 static inline struct gemm_sm90_choice gemm_sm90_choose(int64_t m, int64_t n, int64_t k, int64_t sms,
                                                        bool stream)
 {
-    static const struct gemm_sm90_shape shapes[GEMM_SM90_WIDE] = {
-        {0, 0},     {128, 636}, {16, 510},  {32, 539},  {64, 618},   {96, 616},
-        {128, 735}, {160, 676}, {192, 852}, {224, 889}, {256, 1072},
-    };
     static const int shares[] = {1, 2, 3, 4, 8};
     struct gemm_sm90_choice best = {GEMM_SM90_TURNED_256, 1, false, false};
     int64_t least = INT64_MAX;
@@ -222,16 +236,17 @@ static inline struct gemm_sm90_choice gemm_sm90_choose(int64_t m, int64_t n, int
                                                         rest != 0, false};
                 if (shares[i] > gemm_blocks(k, 64))
                     continue;
-                const int64_t clocks = gemm_sm90_clocks(&choice, &shapes[tile], m, n, k, sms);
+                const int64_t clocks = gemm_sm90_clocks(&choice, m, n, k, sms);
                 if (clocks < least) {
                     best = choice;
                     least = clocks;
                 }
             }
     /* Where memory is the limit the wide tile asks for the thin operand half as often. */
-    const int64_t memory = (m * k + n * k + m * n) / 1306;
-    const int64_t wide = gemm_blocks(gemm_blocks(n, 256), sms) *
-                         (gemm_blocks(k, 64) * shapes[GEMM_SM90_TURNED_256].clocks + 840);
+    const int64_t memory = gemm_sm90_memory_clocks(m, n, k);
+    const int64_t wide =
+        gemm_blocks(gemm_blocks(n, 256), sms) *
+        (gemm_blocks(k, 64) * gemm_sm90_shape_of(GEMM_SM90_TURNED_256).clocks + 840);
     if (m > 64 && m <= 128 && wide < memory && memory + wide / 8 < least - least / 50) {
         best.tile = GEMM_SM90_WIDE;
         best.splits = 1;
@@ -239,7 +254,7 @@ static inline struct gemm_sm90_choice gemm_sm90_choose(int64_t m, int64_t n, int
     }
     /* Less is known of the difference between two tiles than of what stream-K saves. */
     if (stream && best.tile == GEMM_SM90_TURNED_256 &&
-        gemm_sm90_stream_clocks(&shapes[best.tile], m, n, k, sms) < least - least / 25) {
+        gemm_sm90_stream_clocks(m, n, k, sms) < least - least / 25) {
         best.splits = 1;
         best.rest = false;
         best.stream = true;

@@ -6,8 +6,9 @@
  *             are not, go to gemm_mma
  * Tiles       turned, 16 to 256 rows x 128: the rows are the columns of the tensor core's product.
  *             k in up to 8 shares, of all tiles or of those that whole waves leave over; the blocks
- *             of a cluster add them up in one order. Or 128 x 128, clusters of 2 share B.
- *             gemm_policy_sm90.h chooses
+ *             of a cluster add them up in one order. Or stream-K: the stages of all tiles of 256
+ *             rows in equal pieces, sums of cut tiles in the workspace. Or 128 x 128, clusters of 2
+ *             share B, or 128 x 256 for thin products. gemm_policy_sm90.h chooses
  * Roles       one producer thread (24 registers), two consumer warpgroups (240); 168 at entry. Up
  *             to 64 rows: 80 for all, two blocks a multiprocessor
  * Shared      224 KB: stages 192, staging of C 32; less for the other tiles

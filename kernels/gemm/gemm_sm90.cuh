@@ -212,6 +212,17 @@ __global__ void __launch_bounds__(THREADS, P::RESIDENT)
         ptx::tma_store_wait_read<0>();
 }
 
+/* The maps of the three matrices. */
+template <typename P>
+static enum kg_status encode_all(CUtensorMap *a, CUtensorMap *b, CUtensorMap *c,
+                                 const struct gemm_call &call)
+{
+    enum kg_status status = encode_a<P>(a, call.dtype, call.a, call.m, call.k);
+    if (status == KG_OK)
+        status = encode_b<P>(b, call.dtype, call.b, call.n, call.k);
+    return status == KG_OK ? encode_c<P>(c, call.dtype, call.c, call.m, call.n) : status;
+}
+
 /* One product. Turned ones may have k in `splits` shares: of all tiles, or with `rest` of those
  * that are left over by whole waves, which another kernel computes, as soon as there is room. */
 template <typename P, bool BIAS_RELU>
@@ -219,11 +230,7 @@ static enum kg_status launch(const struct gemm_call &call, int splits = 1, bool 
 {
     CUtensorMap a, b, c;
     int sms;
-    enum kg_status status = encode_a<P>(&a, call.dtype, call.a, call.m, call.k);
-    if (status == KG_OK)
-        status = encode_b<P>(&b, call.dtype, call.b, call.n, call.k);
-    if (status == KG_OK)
-        status = encode_c<P>(&c, call.dtype, call.c, call.m, call.n);
+    enum kg_status status = encode_all<P>(&a, &b, &c, call);
     if (status == KG_OK)
         status = count_sms(&sms);
     if (status != KG_OK)
@@ -464,11 +471,7 @@ static enum kg_status launch_stream(const struct gemm_call &call)
 {
     CUtensorMap a, b, c;
     int sms;
-    enum kg_status status = encode_a<P>(&a, call.dtype, call.a, call.m, call.k);
-    if (status == KG_OK)
-        status = encode_b<P>(&b, call.dtype, call.b, call.n, call.k);
-    if (status == KG_OK)
-        status = encode_c<P>(&c, call.dtype, call.c, call.m, call.n);
+    enum kg_status status = encode_all<P>(&a, &b, &c, call);
     if (status == KG_OK)
         status = count_sms(&sms);
     if (status == KG_OK && call.workspace_bytes < gemm_sm90_stream_bytes(sms))

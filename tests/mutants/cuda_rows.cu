@@ -237,14 +237,10 @@ static enum kg_status rows(const struct kg_problem *p, const struct kg_args *arg
     return launched();
 }
 
-#define BATCH(name)                                                                                \
-    {                                                                                              \
-#name, batch < name##_how>, 0, NULL                                                        \
-    }
-#define ROWS(name)                                                                                 \
-    {                                                                                              \
-#name, rows < name##_how>, 0, NULL                                                         \
-    }
+/* clang-format off */
+#define BATCH(name) {#name, batch<name##_how>, 0, NULL}
+#define ROWS(name) {#name, rows<name##_how>, 0, NULL}
+/* clang-format on */
 FAULTS(BATCH(last_of_batch), BATCH(one_b_for_all), BATCH(a_of_the_one_before),
        BATCH(batch_in_three_bits), BATCH(last_is_short), BATCH(dense_batch), BATCH(batch_backward),
        ROWS(without_eps), ROWS(mean_of_padded), ROWS(squares_without_tail), ROWS(row_pairs),
