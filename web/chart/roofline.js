@@ -7,8 +7,6 @@ import { number, share, versus } from "../frame/format.js";
 const ASPECT = 0.45; // height over width, of a wide drawing
 const LEAST_HEIGHT = 420;
 const MARGIN = { left: 62, right: 24, top: 22, bottom: 48 };
-const LABEL_HEIGHT = 14; // in the units of the drawing
-const MAX_LABELS = 200; // that are tried: more would not be read, and take long to place
 const SAME = 1.02; // roofs that are nearer to each other than this are one
 const R = 5;
 
@@ -162,48 +160,6 @@ function reachedLines(scale, roofs) {
         flatRoofs(roofs.peaks).map(([, peak]) => s("path", { d: flat(peak) })));
 }
 
-const overlap = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width &&
-    a.y < b.y + b.height && b.y < a.y + a.height;
-
-/** How wide a label is in the page's font. */
-function measure() {
-    const ctx = document.createElement("canvas").getContext("2d");
-    ctx.font = `11.5px ${getComputedStyle(document.body).fontFamily}`;
-    return (text) => ctx.measureText(text).width * 1.06; // its figures have one width
-}
-
-/** Places for the labels that fit, the first points first: right, left, above or below their
- * points, touching no other words, no point and no flat roof. */
-function placeLabels(points, scale, text, roofs, reached) {
-    const { x, y, right, bottom } = scale;
-    const widthOf = measure();
-    const taken = points.flatMap((c) => [c.tflops, vendorRate(c)].filter(Boolean).map((rate) => ({
-        x: x(intensity(c)) - R - 1, y: y(rate) - R - 1, width: 2 * R + 2, height: 2 * R + 2,
-    })));
-    for (const { gbps, peaks } of [roofs, reached].filter(Boolean))
-        for (const peak of peaks.values()) { // the line, and the words above it
-            const ridge = x((peak * 1e3) / gbps);
-            taken.push({ x: ridge, y: y(peak) - 18, width: right - ridge, height: 20 });
-        }
-    const places = new Map();
-    for (const c of points.slice(0, MAX_LABELS)) {
-        const [px, py] = [x(intensity(c)), y(c.tflops)];
-        const width = widthOf(text(c)) + 2;
-        const tries = [[px + 9, py - 8], [px - 11 - width, py - 8], [px - width / 2, py - 22],
-            [px - width / 2, py + 8]];
-        const box = tries.map(([bx, by]) => ({ x: bx, y: by, width, height: LABEL_HEIGHT }))
-            .find((b) => b.x > MARGIN.left && b.x + b.width < scale.width - 4 && b.y > 2 &&
-                b.y + b.height < bottom && !taken.some((t) => overlap(b, t)));
-        if (!box) continue;
-        taken.push(box);
-        places.set(c, box);
-    }
-    return places;
-}
-
-/** What makes a case differ from others of its op: "fp16 b8-h16-s512-d64 causal". */
-const shortName = (c) => c.id.split("/").slice(1).join(" ");
-
 export function opShape(index, colour = "ink") {
     const box = { class: `op-swatch ${colour}`, viewBox: "-7 -7 14 14", "aria-hidden": "true" };
     return s("svg", box, s("path", { d: SHAPES[index % SHAPES.length] }));
@@ -237,11 +193,10 @@ function moveFocus(event, kernels) {
 export function rooflineChart({ points, roofs, reached, ops, dtypes, device, width }) {
     const scale = scales(points, roofs, width);
     const ordered = [...points].sort((a, b) => intensity(a) - intensity(b) || a.tflops - b.tflops);
-    const furthest = [...points].sort((a, b) => a.ceiling - b.ceiling);
-    const labels = placeLabels(furthest, scale, shortName, roofs, reached);
     const one = (c, i) => {
         const k = ops.indexOf(c.op);
-        const place = labels.get(c);
+        const [x, y] = [scale.x(intensity(c)), scale.y(c.tflops)];
+        const isLeft = x > scale.width / 2; // of its point, where there is more room
         const here = shareReached(c, reached);
         const told = `${number(c.tflops)} TFLOP/s, ${share(c.ceiling)} of the ceiling` +
             `${here ? `, ${share(here)} of what is reached here` : ""}` +
@@ -252,16 +207,12 @@ export function rooflineChart({ points, roofs, reached, ops, dtypes, device, wid
             tabindex: i === 0 ? "0" : "-1", "aria-label": `${c.id}: ${told}`,
         },
         s("title", {}, `${c.id}\n${told}`),
-        c.peer_ratio && s("path", { class: "vendor", d: `M${scale.x(intensity(c))} ` +
-            `${scale.y(c.tflops)}V${scale.y(vendorRate(c))}` }),
-        c.peer_ratio && s("circle", { class: "vendor", cx: scale.x(intensity(c)),
-            cy: scale.y(vendorRate(c)), r: 3.5 }),
-        s("circle", { class: "touch", cx: scale.x(intensity(c)), cy: scale.y(c.tflops), r: 11 }),
-        s("path", {
-            d: SHAPES[k % SHAPES.length],
-            transform: `translate(${scale.x(intensity(c))} ${scale.y(c.tflops)})`,
-        }),
-        place && s("text", { x: place.x, y: place.y + 12 }, shortName(c)));
+        c.peer_ratio && s("path", { class: "vendor", d: `M${x} ${y}V${scale.y(vendorRate(c))}` }),
+        c.peer_ratio && s("circle", { class: "vendor", cx: x, cy: scale.y(vendorRate(c)), r: 3.5 }),
+        s("circle", { class: "touch", cx: x, cy: y, r: 11 }),
+        s("path", { d: SHAPES[k % SHAPES.length], transform: `translate(${x} ${y})` }),
+        s("text", { x: x + (isLeft ? -13 : 13), y: y + 4, "text-anchor": isLeft ? "end" : "start" },
+            c.id));
     };
     const kernels = ordered.map(one);
     return h("div", { class: "box roofline" }, s("svg", {
