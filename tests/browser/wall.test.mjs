@@ -401,26 +401,7 @@ describe("wall", { skip }, () => {
             assert.equal(await page.locator(".causes h2").innerText(),
                 `Nothing is open, ${words} since yesterday`);
             await page.clock.setSystemTime(Date.now());
-            await page.evaluate(() => localStorage.clear());
         }
-    });
-
-    it.test("at the next visit only what came since is new", { own: true }, async (page) => {
-        await setClock(page);
-        await page.addInitScript(() => {
-            localStorage.setItem("kernel-gate-visit", `${Date.now() - 7200e3} 0`);
-        });
-        await it.open(page);
-        assert.match(await page.locator(".causes h2").innerText(),
-            /^\d open causes, 1 change since your last visit 2 hours ago(, .*)?( Show all)?$/);
-        await page.addInitScript(() => { // as if all that is found had been found before
-            localStorage.setItem("kernel-gate-visit", `${Date.now() + 3600e3} ${2e12}`);
-        });
-        await page.reload();
-        await settled(page);
-        assert.match(await page.locator(".causes h2").innerText(),
-            /^\d open causes, no run since your last visit .*$/);
-        assert.equal(await page.locator(".cause .state.new").count(), 0);
     });
 });
 

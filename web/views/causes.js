@@ -11,20 +11,8 @@ import { icon } from "../frame/verdict.js";
 
 const DAY = 86400e3;
 const LATE = 3 * DAY; // from the run that begins a step to the last one that shows it
-const APART = 1800e3; // without a look at the page, after which the next look is another visit
-const KEY = "kernel-gate-visit"; // in localStorage: the last look, and the end of the visit before
 const LINES = 3;
 const KINDS = ["wrong", "regression", "error", "improvement"]; // worst first
-
-/** Since when something is new, and in words: the last visit, or yesterday for the first one. */
-function lastVisit() {
-    const now = Date.now();
-    const [looked, before] = (localStorage.getItem(KEY) ?? "0 0").split(" ").map(Number);
-    const visit = now - looked > APART ? looked : before;
-    localStorage.setItem(KEY, `${now} ${visit}`);
-    return visit > 0 ? [visit, `since your last visit ${ago(visit)}`]
-        : [now - DAY, "since yesterday"];
-}
 
 /** A history that is imported is raised today, and is no news: what is new was measured lately. */
 const isFresh = (alert, since) => alert.state === "new" && alert.updated_ms > since &&
@@ -32,11 +20,7 @@ const isFresh = (alert, since) => alert.state === "new" && alert.updated_ms > si
 
 /** [{ kind, alerts, isNew, time_ms }], the new ones first, then worst first. */
 function causesOf(alerts, since) {
-    const groups = new Map();
-    for (const alert of alerts) {
-        const key = `${alert.kind} ${alert.group}`;
-        groups.set(key, [...groups.get(key) ?? [], alert]);
-    }
+    const groups = Map.groupBy(alerts, (alert) => `${alert.kind} ${alert.group}`);
     return [...groups.values()].map((of) => ({
         kind: of[0].kind, alerts: of, time_ms: Math.max(...of.map((a) => a.time_ms)),
         isNew: of.some((alert) => isFresh(alert, since)),
@@ -82,14 +66,14 @@ function line({ kind, alerts, isNew, time_ms }) {
 /** `alerts`: the open ones; `n`: how many causes they have, what is faster left out; `newest_ms`:
  *  of the newest run, before which nothing can be new. */
 export function causeList(alerts, n, newest_ms) {
-    const [since, words] = lastVisit();
+    const since = Date.now() - DAY;
     const causes = causesOf(alerts, since);
     const fresh = causes.filter((c) => c.isNew).length;
     const gains = causes.filter((c) => c.kind === "improvement").length;
     return h("section", { class: "causes", "aria-label": "What changed" },
         h("h2", {}, n > 0 ? plural(n, "open cause") : "Nothing is open",
             ", ", fresh > 0 ? plural(fresh, "change")
-                : newest_ms > since ? "nothing new" : "no run", ` ${words}`,
+                : newest_ms > since ? "nothing new" : "no run", " since yesterday",
             gains > 0 && `, ${gains} faster`,
             causes.length > LINES && [" ", h("a", { href: "#/alerts" }, "Show all")]),
         causes.slice(0, LINES).map(line));
