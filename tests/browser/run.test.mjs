@@ -15,18 +15,6 @@ describe("run", { skip }, () => {
     const openCaseOf = (page, uuid, id = REGRESSED) =>
         it.open(page, `#/run/${uuid}?case=${encodeURIComponent(id)}`);
 
-    it.test("the libraries are open where the address says so", {}, async (page) => {
-        const table = page.locator(".box[aria-label=Libraries]");
-        await it.open(page, `#/run/${it.uuids.at(-2)}`);
-        await page.click("summary:has-text('librar')");
-        await until(page, () => location.hash.endsWith("?libraries=open"));
-        await page.reload();
-        await settled(page);
-        assert.ok(await table.isVisible());
-        await page.click("summary:has-text('librar')");
-        await until(page, () => !location.hash.includes("libraries"));
-    });
-
     test("commits lead to the forge where the server knows one", async () => {
         const { file, uuids } = it.seed("forge.db", 2);
         const forge = ["--commit-url", "https://forge.example/c/%s?view=diff"];

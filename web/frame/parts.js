@@ -4,7 +4,6 @@
 import { ApiError, apiUrl, fetchFile, get, token } from "./api.js";
 import { address, h, queryText, term } from "./dom.js";
 import { factor, isTie, providerName, shortCommit, versus } from "./format.js";
-import { here, note, parameter } from "./places.js";
 
 /** A case id, which may be broken at its slashes; the op stands out. */
 export function caseName(id) {
@@ -154,18 +153,6 @@ export function tableOf(label, columns, items, current = null) {
         if (item === current) element.setAttribute("aria-current", "true");
         return element;
     })));
-}
-
-/** What can be open, by the parameter `name` of the address; `changed(open)` is called then. */
-export function kept(name, summary, content, changed = () => {}) {
-    const box = h("details", {
-        open: parameter(name) !== null, toggle: () => {
-            if (!box.isConnected) return;
-            note(here({ [name]: box.open ? "open" : null }));
-            changed(box.open);
-        },
-    }, h("summary", {}, summary), content);
-    return box;
 }
 
 /** What opens something or folds it: `change(opens, itself)` does so. */

@@ -11,7 +11,7 @@ import {
 import { longTable } from "../frame/lists.js";
 import { controlsOf, machineLines, machineLink } from "../frame/machine.js";
 import {
-    againstText, caseName, columnsOf, command, commitText, crumbs, download, figure, kept, opener,
+    againstText, caseName, columnsOf, command, commitText, crumbs, download, figure, opener,
     subjectText, tableOf, vendorRatio,
 } from "../frame/parts.js";
 import { here, note } from "../frame/places.js";
@@ -111,8 +111,9 @@ function facts(run, control) {
         rows.map(([label, name, value]) => figure(name, label, value)));
 }
 
-const libraries = (run) => kept("libraries", [plural(run.libraries.length, "library", "libraries"),
-    run.absent?.length ? `, ${run.absent.length} absent` : ""],
+const libraries = (run) => h("details", {}, h("summary", {},
+    plural(run.libraries.length, "library", "libraries"),
+    run.absent?.length ? `, ${run.absent.length} absent` : ""),
 tableOf("Libraries", [
     ["library", "Provider", (l) => l.provider, "row"], ["role", "Role", (l) => l.role],
     ["library_version", "Version", (l) => l.version],
