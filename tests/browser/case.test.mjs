@@ -36,11 +36,6 @@ describe("case", { skip }, () => {
             assert.match(await note(page), /40 runs\.$/);
             assert.match(await page.locator(".events").innerText(),
                 /New driver, toolkit or power limit: /);
-            await page.click("summary:has-text('Numbers')");
-            await page.waitForSelector("details.data tbody tr");
-            assert.equal(await page.locator("details.data tbody tr").count(), 40);
-            assert.match(await page.locator("details.data thead").innerText(),
-                /ours p50\s+cudnn p50/);
             const rows = await savedRows(page);
             assert.equal(rows.length, 1 + 3 * 40); // of three providers
             for (const name of ["ratio", "chain", "main"]) // as the chart has them
@@ -51,91 +46,9 @@ describe("case", { skip }, () => {
             await drawn(page);
         });
 
-    test("the counters of the last regressions, side by side when they are opened", async () => {
-        /** The page's server answers with what was read of the n-th run that is asked for. */
-        const profile = (page, of) => {
-            const asked = [];
-            return alter(page, /\/api\/v1\/runs\/[0-9a-f-]{36}\?/, (answer, url) => {
-                const uuid = /[0-9a-f-]{36}/.exec(url)[0];
-                for (const item of answer.cases) item.counters = of[uuid];
-                asked.push(uuid);
-            }).then(() => asked);
-        };
-        const long = `_ZN20linear_relu_bwd_sm906kernelINS_${"9gradientsIfLi64ELi8E".repeat(8)}`;
-        const counters = (...moved) => ({ kernels: ["one", long], moved: moved.map(
-            ([counter, candidate, baseline, by, kernel = 0]) => ({ kernel, counter, candidate,
-                baseline, moved: by })) });
-        const summary = "summary:has-text('Hardware counters')";
-        const box = ".box[aria-label^='Hardware counters of the last']";
-        const texts = (page, what) => lines(page.locator(`${box} ${what}`));
-        const red = await (async () => {
-            const { series } = await it.ask(`trends?${new URLSearchParams({
-                case: REGRESSED, device: GPU, columns: "run,verdict" })}`);
-            const { run, verdict } = series.find((s) => s.role === "candidate").columns;
-            return run.filter((_, i) => verdict[i] === "regression");
-        })();
-        assert.ok(red.length > 6, `${red.length} regressions`);
-        const last = red.slice(-6);
-
-        await it.withPage({}, async (page) => {
-            const asked = await profile(page, {});
-            await it.openCase(page);
-            const before = asked.length; // the newest run, for the tiles
-            await page.click(summary);
-            await page.waitForSelector("details:has-text('0 of the last 6 regressions has')");
-            assert.deepEqual([...new Set(asked.slice(before))].sort(), [...last].sort());
-            assert.match(page.url(), /counters=open/);
-        });
-        await it.withPage({}, async (page) => {
-            await profile(page, {
-                [last[1]]: counters(["occupancy", 12.5, 62.5, 1.5], ["issue", 30, 31, 0.03]),
-                [last[4]]: counters(["bank_conflicts", 12.6e6, 0, 4.2, 1],
-                    ["occupancy", 25, 62.5, 0.9]),
-                [last[5]]: { kernels: [], moved: [], message: "ncu is nowhere" },
-            });
-            await it.openCase(page, "&counters=open");
-            await page.waitForSelector(box);
-            assert.match(await page.locator("details", { hasText: "Hardware" }).innerText(),
-                /2 of the last 6 regressions have counters/);
-            const heads = await texts(page, "thead th");
-            assert.equal(heads.length, 3);
-            assert.ok(heads[1].endsWith(`run ${last[1].slice(0, 8)}`), heads[1]);
-            assert.ok(heads[2].endsWith(`run ${last[4].slice(0, 8)}`), heads[2]);
-            assert.deepEqual(await texts(page, "tbody th"), [`bank conflicts ${long}`,
-                "occupancy one"]);
-            assert.ok(await page.locator(box).evaluate((b) => b.scrollWidth <= b.clientWidth),
-                "all runs are to be seen");
-            assert.deepEqual(await texts(page, "tbody td"),
-                ["–", "12.6 million from 0", "12.5 % from 62.5 %", "25.0 % from 62.5 %"]);
-        });
-        // What moved in one run is shown of the others; one that does not come costs itself.
-        await it.withPage({ allowFailures: true }, async (page) => {
-            await profile(page, {
-                [last[1]]: counters(["occupancy", 61, 62.5, 0.02], ["issue", 30, 31, 0.03]),
-                [last[4]]: counters(["occupancy", 25, 62.5, 0.9]),
-            });
-            let down = true;
-            await page.route(new RegExp(`runs/${last[2]}\\?`), (route) => down
-                ? route.fulfill({ status: 503, json: { error: { message: "busy" } } })
-                : route.fallback());
-            await it.openCase(page, "&counters=open");
-            await page.waitForSelector(box);
-            const details = page.locator("details", { hasText: "Hardware" });
-            assert.match(await details.innerText(),
-                new RegExp(`Of run ${last[2].slice(0, 8)} the counters could not be loaded: .*`));
-            assert.deepEqual(await texts(page, "tbody td"),
-                ["61.0 % from 62.5 %", "25.0 % from 62.5 %"]);
-            down = false;
-            await page.click(summary);
-            await page.click(summary);
-            await details.locator("text=could not be loaded").waitFor({ state: "detached" });
-            assert.match(await details.innerText(), /2 of the last 6 regressions have/);
-        });
-        // A bucket has one verdict, so that the runs are asked for one by one.
+    test("the file has each run of a long history too, from both pages of the answer", async () => {
         await it.withLong({}, async (page, history, url) => {
-            await it.open(page, `${caseAddress(REGRESSED)}&counters=open`, url);
-            await page.waitForSelector("details:has-text('0 of the last 6 regressions has')");
-            // The file has each of them too, from both pages of the answer.
+            await it.open(page, caseAddress(REGRESSED), url);
             const pages = [];
             await alter(page, /trends.*raw=1/, (json) => {
                 pages.push(json);
@@ -221,33 +134,11 @@ describe("case", { skip }, () => {
             /Not recorded in these runs: .*Registers/);
     });
 
-    it.test("the error over the vendor's is drawn, and is among the numbers", {}, async (page) => {
+    it.test("the error over the vendor's is drawn", {}, async (page) => {
         await it.openCase(page);
         const label = page.locator(".plot-label", { hasText: "Error ÷ the vendor's" });
         assert.equal(await label.isVisible(), true);
         assert.match(await label.locator(".term").getAttribute("data-term"), /^vendor_error$/);
-        await page.click("summary:has-text('Numbers of the chart')");
-        const table = page.locator("details.data table");
-        await table.waitFor();
-        const heads = await table.locator("th[scope=col], thead th").allInnerTexts();
-        const at = heads.findIndex((text) => /Error ÷ the vendor's/.test(text));
-        assert.ok(at > 0, heads.join());
-        const row = table.locator("tbody tr").first().locator("th, td");
-        assert.match(await row.nth(at).innerText(), /^1\.0\d+$/);
-        const axis = async () => {
-            const all = await table.locator("thead th").allInnerTexts();
-            const first = all.findIndex((text) => /÷ (baseline|control)|p50/.test(text));
-            return [all[first], await row.nth(first).innerText()];
-        };
-        assert.match((await axis()).join(), /^÷ baseline,\s*1\.\d+×$/);
-        await page.check("input[value=control]");
-        await until(page, () => /÷ control/.test(
-            document.querySelector("details.data thead").innerText));
-        assert.match((await axis()).join(), /^÷ control,\s*\d+\.?\d*×$/);
-        await page.check("input[value=raw]");
-        await until(page, () => !/÷ control/.test(
-            document.querySelector("details.data thead").innerText));
-        assert.match((await axis()).join(), /^ours p50,/);
     });
 
     it.test("a wrong run leaves its mark, its reason, its error and the limit",
@@ -299,10 +190,6 @@ describe("case", { skip }, () => {
         await page.keyboard.press("End");
         assert.match(await spoken(page), new RegExp(`branch ${runs[0].branch}`));
         assert.ok((await page.locator(".readout").innerText()).includes(runs[0].branch));
-        await page.click("summary:has-text('Numbers')");
-        const cells = page.locator("details.data tbody tr td:nth-child(3)");
-        await cells.first().waitFor();
-        assert.deepEqual(await cells.allInnerTexts(), runs.map((r) => r.branch));
         await select.focus();
         await select.selectOption("tune-tiles");
         await until(page, () => location.hash.includes("branch=tune-tiles"));
@@ -315,7 +202,6 @@ describe("case", { skip }, () => {
         assert.equal(await page.evaluate(() => document.activeElement.name), "branch");
         await page.check("input[value=control]");
         assert.equal(parameter(page, "branch"), "tune-tiles");
-        await page.click("summary:has-text('Numbers')");
         const [names, ...rows] = await savedRows(page);
         assert.deepEqual(new Set(rows.map((row) => row[names.indexOf("branch")])),
             new Set(["tune-tiles"]));

@@ -99,10 +99,6 @@ describe("shell", { skip }, () => {
 
                 // Every head of a column and every fact explains itself.
                 if (name === "run") await page.locator(".opener").nth(1).click();
-                if (name === "case") {
-                    await page.click("summary:has-text('Numbers')");
-                    await page.waitForSelector("details.data tbody tr");
-                }
                 const found = await page.evaluate(() => [...document.querySelectorAll(
                     "main table thead th, main .facts dt, main .tiles dt," +
                     ".plot-label, .chart-tools label")].map((e) =>

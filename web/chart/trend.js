@@ -10,19 +10,19 @@
 //   t.answers: { whole, detail }; model: of the answer that is drawn; wholeModel
 //   t.range: of x; events; errorLimit: above which a result is wrong, or null
 //   t.point: { lane, i } that was picked; hovered: { lane, i, on (the pointer is on its line) }
-//   t.pointing: the pointer moved later than the keys; numbers: rows of the table
+//   t.pointing: the pointer moved later than the keys
 
 import { knows } from "./data.js";
 import { eventList } from "./events.js";
 import { RESOURCES, YARDSTICKS } from "./specs.js";
 import { choice, zoomButtons } from "./tools.js";
-import { draw, drawn, render, showNumbers, shown, specify } from "./trend_draw.js";
+import { draw, drawn, render, savePoints, shown, specify } from "./trend_draw.js";
 import {
     changeLane, clicked, drop, moved, open, pick, place, placeOf, showPoint, speak, step,
 } from "./trend_point.js";
 import { all, move, pan, refine, zoom, zoomed } from "./trend_range.js";
 import { h } from "../frame/dom.js";
-import { parameter } from "../frame/places.js";
+import { copyButton } from "../frame/parts.js";
 
 const THEMES = ["(prefers-color-scheme: dark)", "(forced-colors: active)", "print"];
 
@@ -37,10 +37,8 @@ const elements = (t) => ({
     readout: h("p", { class: "readout" }), live: h("p", { class: "hidden", "aria-live": "polite" }),
     note: h("p", { class: "quiet chart-note", role: "status" }),
     legend: h("div", { class: "legend" }), missing: h("p", { class: "quiet" }),
-    out: h("p", { class: "actions" }),
-    table: h("details", {
-        class: "data", open: parameter("numbers") !== null, toggle: () => showNumbers(t),
-    }, h("summary", {}, "Numbers of the chart"), h("div")),
+    out: h("p", { class: "actions" }, h("button", { type: "button", click: () => savePoints(t) },
+        "CSV of these runs"), copyButton("Copy the link", () => location.href)),
 });
 
 /** The times, the error and each resource: each gets its spec, and its u while it is drawn. The
@@ -166,14 +164,14 @@ function listen(t) {
  * `state`: { order, y, fit ("ours", or "all" for providers that are far off too), hide (Set),
  * span ([from, to] in ms, or null), point ({ run, time, provider } that was picked, or null) },
  * changed in place; `chosen()` is called when a choice has, `save()` when the rest has.
- * `load(order, span, signal)` fetches, `points(span)` has a row for each of its points.
+ * `load(order, span, signal)` fetches, `points(span)` has a row for each of its points, to save.
  * `choices`: what else there is to choose, among the tools.
  */
 export function trendChart({ whole, state, save, chosen, load, points, signal, choices }) {
     const t = { state, save, chosen, load, points, signal, group: `trend-${charts++}`, colours: {},
         answers: { whole, detail: null }, model: null, wholeModel: null, events: [], range: null,
         errorLimit: null, point: null, hovered: null, pointing: false, timer: 0, asked: null,
-        numbers: Number(parameter("numbers")) || 0, parts: partsOf() };
+        parts: partsOf() };
     Object.assign(t, elements(t));
     t.act = Object.fromEntries(Object.entries({ zoomed, all, move, zoom, pan, clicked, moved, place,
         showPoint, step, open, drop, lane: changeLane, shown: toggled })
@@ -188,8 +186,7 @@ export function trendChart({ whole, state, save, chosen, load, points, signal, c
             t.live, t.missing, t.out, h("figcaption", { class: "quiet", id: "chart-help" },
                 "Lower is faster. Click a point, or press Enter, to open its run. Drag, or press " +
                 "+ and −, to zoom. Double-click, or press 0, to show all runs. The arrow keys " +
-                "choose a run and a series; with Shift they move the range."),
-            t.table),
+                "choose a run and a series; with Shift they move the range.")),
         /** Draws at once what waits for a place on the page. */
         attached: () => draw(t),
         /** The error above which a result is wrong, which may be known late. */

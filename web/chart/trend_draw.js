@@ -9,10 +9,8 @@ import {
 } from "./specs.js";
 import { isKnown, placeOf, pointAt } from "./trend_point.js";
 import { covers, toRange } from "./trend_range.js";
-import { h } from "../frame/dom.js";
 import { dateText, percent, plural, shortCommit } from "../frame/format.js";
-import { copyButton, saveCsv } from "../frame/parts.js";
-import { here, note } from "../frame/places.js";
+import { saveCsv } from "../frame/parts.js";
 
 export const shown = (t) => t.model.lanes.filter((l) => !t.state.hide.has(l.provider));
 export const drawn = (t) => t.parts.filter((p) => p.u);
@@ -46,7 +44,6 @@ export function render(t) {
     draw(t);
     sayMissing(t);
     sayRange(t);
-    fillTable(t);
 }
 
 /** How far the chain of baselines went in all of it. */
@@ -105,23 +102,7 @@ export function draw(t) {
     act.showPoint();
 }
 
-/** The numbers, whose module and rows are made when they are wanted. */
-async function fillTable(t) {
-    if (!t.table.open) return;
-    const { PAGE, trendTable } = await import("./table.js");
-    t.table.lastChild.replaceChildren(...trendTable(t.model, t.state.y, Math.max(PAGE, t.numbers),
-        (count) => showNumbers(t, count)));
-}
-
-/** `count` rows of the table; it is in the address while it is open. */
-export function showNumbers(t, count = t.numbers) {
-    if (t.signal.aborted || !t.table.isConnected) return;
-    t.numbers = count;
-    note(here({ numbers: t.table.open ? count || "open" : null }));
-    fillTable(t);
-}
-
-async function savePoints(t) {
+export async function savePoints(t) {
     try {
         saveCsv(await t.points(t.state.span), "trend.csv");
     } catch (failure) {
@@ -135,9 +116,6 @@ export function sayRange(t) {
     const total = whole.series.filter((s) => s.role === "candidate")
         .reduce((n, s) => n + s.total, 0);
     const [from, to] = state.span ?? [model.toTime(model.x[0]), model.toTime(model.x.at(-1))];
-    t.out.replaceChildren(
-        h("button", { type: "button", click: () => savePoints(t) }, "CSV of these runs"),
-        copyButton("Copy the link", () => location.href));
     t.note.textContent = `${dateText(from)} to ${dateText(to)}` +
         `${state.span ? "" : `, ${plural(total, "run")}`}` +
         `${state.branch ? ` of ${state.branch}` : ""}.${model.bucketed

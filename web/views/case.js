@@ -2,7 +2,6 @@
 // case.js: one case on one device: its trend, and the numbers behind it.
 
 import { ApiError, get } from "../frame/api.js";
-import { counterHistory } from "./counters.js";
 import { eventList, eventsOf } from "../chart/events.js";
 import { YARDSTICKS } from "../chart/specs.js";
 import { trendChart } from "../chart/trend.js";
@@ -141,8 +140,8 @@ export async function view({ query, signal }) {
     });
     const load = (order, span, stop) =>
         get("trends", { ...asked(order, span), points: POINTS, columns: COLUMNS }, stop);
-    const all = (span, columns) => allPoints({ ...asked(null, span), columns }, signal);
-    const points = async (span) => tableOfSeries(await all(span, COLUMNS));
+    const points = async (span) => tableOfSeries(
+        await allPoints({ ...asked(null, span), columns: COLUMNS }, signal));
     const [found, whole] = await Promise.all([
         findCase(id, device, state.branch, signal), load(state.order, null, signal),
     ]);
@@ -154,7 +153,7 @@ export async function view({ query, signal }) {
         from: state.span?.[0], to: state.span?.[1],
         point: state.point && [state.point.run, state.point.time, state.point.provider].join(","),
     });
-    const ofBranch = (branch) => here({ branch, point: null, numbers: null, events: null });
+    const ofBranch = (branch) => here({ branch, point: null, events: null });
 
     const candidate = candidateOf(found, signal); // late, as the document may be large
     const verified = candidate.then((arm) => arm?.verify);
@@ -167,8 +166,6 @@ export async function view({ query, signal }) {
         save: () => note(charted()), chosen: () => choose(charted()),
         choices: branchChoice(state.branch, signal, (name) => { location.hash = ofBranch(name); }),
     });
-    const counters = timed && !device.startsWith("host") && found.verdict !== "foreign" &&
-        counterHistory({ id, signal, load: () => all(null, "time_ms,run,commit,verdict") });
     if (timed) verified.then((verify) => trend.limit(verify?.limit), () => {});
     return {
         title: `${word(found.verdict)}: ${id} on ${device}`, attached: trend.attached,
@@ -186,7 +183,7 @@ export async function view({ query, signal }) {
                         "; the verdict and the numbers above are of another branch", ".")),
             machineLines(controls), tiles(found, whole, error, candidate),
             h("div", { class: "case-page" },
-                h("section", {}, h("h2", {}, "Trend"), trend.chart, counters,
+                h("section", {}, h("h2", {}, "Trend"), trend.chart,
                     h("p", {}, h("a", { href: address("explore",
                         { line: lineText({ id, device, branch: state.branch }) }) },
                     "Beside other cases, devices or providers in one chart")),
