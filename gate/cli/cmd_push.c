@@ -305,13 +305,6 @@ static enum outcome send_library(struct push *p, const struct store_outbox_entry
 
 /* ---- the loop ---- */
 
-static bool pack(void *context, const char *text, size_t len)
-{
-    struct buf *out = context;
-    out->failed |= !gzip_compress(text, len, out);
-    return true;
-}
-
 /* The bytes of an entry. What is not there any more can never be sent. */
 static enum outcome read_entry(struct push *p, const struct store_outbox_entry *e, struct buf *out)
 {
@@ -319,8 +312,9 @@ static enum outcome read_entry(struct push *p, const struct store_outbox_entry *
     struct gate_error err;
     enum gate_status status;
     if (e->kind == OUTBOX_RUN) {
-        status = store_document(p->store, e->id, pack, out, &err);
-        if (!status && out->failed)
+        RELEASED_BY(buf_release) struct buf text = buf_of(STORE_MAX_DOCUMENT);
+        status = store_document(p->store, e->id, &text, &err);
+        if (!status && !gzip_compress(text.data, text.len, out))
             status = gate_fail(&err, GATE_INTERNAL, "out of memory for a run document");
         return status == GATE_OK
                    ? RETRY

@@ -100,7 +100,6 @@ struct exporter {
     enum export_format format;
     struct file_writer *writer;
     char name[128];   /* of a document, for messages */
-    size_t n;         /* documents so far */
     struct buf piece; /* of one document */
     enum gate_status status;
     struct gate_error *err;
@@ -124,18 +123,20 @@ static bool put_text(void *context, const char *text, size_t len)
     if (!e->status)
         e->status = file_writer_put(e->writer, e->piece.data, e->piece.len, e->err);
     buf_clear(&e->piece);
-    e->n++;
     return !e->status;
 }
 
 static enum gate_status put_runs(const struct export_arguments *a, struct store *store,
                                  struct exporter *e)
 {
-    TRY(a->run ? store_document(store, a->run, put_text, e, e->err)
-               : store_documents(store, put_text, e, e->err));
+    if (a->run) {
+        RELEASED_BY(buf_release) struct buf text = buf_of(STORE_MAX_DOCUMENT);
+        TRY(store_document(store, a->run, &text, e->err));
+        put_text(e, text.data, text.len);
+    } else {
+        TRY(store_documents(store, put_text, e, e->err));
+    }
     TRY(e->status);
-    if (a->run && !e->n)
-        return gate_fail(e->err, GATE_IO, "%s has no document", e->name);
     /* The columns of a table without rows. */
     return e->piece.len ? file_writer_put(e->writer, e->piece.data, e->piece.len, e->err) : GATE_OK;
 }

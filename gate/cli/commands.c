@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/file.h"
 #include "gate/base/json.h"
 #include "gate/base/term.h"
@@ -78,48 +79,35 @@ enum gate_status command_newest_run(struct store *s, const char *device_model, c
                      device_model ? " on " : "", device_model ? device_model : "");
 }
 
-struct document_reader {
-    char name[128];
-    struct document *document; /* NULL: the text is to be written */
-    bool indented;
-    struct buf *out;
-    bool found;
-    enum gate_status status;
-    struct gate_error *err;
-};
-
-static bool read_document(void *context, const char *text, size_t len)
-{
-    struct document_reader *r = context;
-    r->found = true;
-    r->status = r->document ? document_parse(r->name, 1, text, len, GATE_IO, r->document, r->err)
-                            : command_put_document(r->name, text, len, r->indented, r->out, r->err);
-    return false;
-}
-
-static enum gate_status find_document(struct store *s, const char *uuid, struct document_reader *r)
+/* Its name, for messages, and its bytes. */
+static enum gate_status find_document(struct store *s, const char *uuid, char name[128],
+                                      struct buf *out, struct gate_error *err)
 {
     char newest[64];
     if (!strcmp(uuid, "latest")) {
-        TRY(command_newest_run(s, NULL, newest, r->err));
+        TRY(command_newest_run(s, NULL, newest, err));
         uuid = newest;
     }
-    snprintf(r->name, sizeof r->name, "stored run %s", uuid);
-    TRY(store_document(s, uuid, read_document, r, r->err));
-    return r->found ? r->status : gate_fail(r->err, GATE_IO, "%s has no document", r->name);
+    snprintf(name, 128, "stored run %s", uuid);
+    return store_document(s, uuid, out, err);
 }
 
 enum gate_status command_document(struct store *s, const char *uuid, struct document *out,
                                   struct gate_error *err)
 {
-    return find_document(s, uuid, &(struct document_reader){.document = out, .err = err});
+    RELEASED_BY(buf_release) struct buf text = buf_of(STORE_MAX_DOCUMENT);
+    char name[128];
+    TRY(find_document(s, uuid, name, &text, err));
+    return document_parse(name, 1, text.data, text.len, GATE_IO, out, err);
 }
 
 enum gate_status command_document_json(struct store *s, const char *uuid, bool indented,
                                        struct buf *out, struct gate_error *err)
 {
-    return find_document(s, uuid,
-                         &(struct document_reader){.indented = indented, .out = out, .err = err});
+    RELEASED_BY(buf_release) struct buf text = buf_of(STORE_MAX_DOCUMENT);
+    char name[128];
+    TRY(find_document(s, uuid, name, &text, err));
+    return command_put_document(name, text.data, text.len, indented, out, err);
 }
 
 bool command_read_early(const char *path, struct report_early *out)

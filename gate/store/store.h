@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gate/base/buf.h"
 #include "gate/base/error.h"
 #include "gate/decide/verdict.h"
 
@@ -149,15 +150,8 @@ enum gate_status store_leaderboard(struct store *s, const char *device_model, st
                                    void *context, struct gate_error *err);
 /* The document of one run; GATE_USAGE when there is none of that uuid (a unique prefix of at
  * least 4 characters will do). */
-enum gate_status store_document(struct store *s, const char *uuid, store_document_fn fn,
-                                void *context, struct gate_error *err);
-/* The id of a run, and the length of its document: inflated, and as it is stored (zlib). */
-enum gate_status store_find_document(struct store *s, const char *uuid, int64_t *run_id,
-                                     size_t *n_bytes, size_t *n_packed, struct gate_error *err);
-/* Reads n bytes of the stored (deflated) document from `at` on. GATE_IO when the document no longer
- * has n_packed bytes. */
-enum gate_status store_document_piece(struct store *s, int64_t run_id, size_t n_packed, size_t at,
-                                      void *out, size_t n, struct gate_error *err);
+enum gate_status store_document(struct store *s, const char *uuid, struct buf *out,
+                                struct gate_error *err);
 /* All documents, oldest first. */
 enum gate_status store_documents(struct store *s, store_document_fn fn, void *context,
                                  struct gate_error *err);

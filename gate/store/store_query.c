@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
+
 /* ---- runs ---- */
 
 #define RUN_COLUMNS "r.uuid, r.device, r.time_ms"
@@ -118,68 +120,38 @@ enum gate_status column_document(struct query *q, int column, struct buf *out,
     return store_unpack(bytes, len, (size_t)column_int(q, column + 1), out, err);
 }
 
-static enum gate_status each_document(struct store *s, struct query *q, store_document_fn fn,
-                                      void *context, struct gate_error *err)
-{
-    struct buf text;
-    bool more = true;
-    enum gate_status unpacked = GATE_OK;
-    buf_init(&text, STORE_MAX_DOCUMENT);
-    while (more && query_row(q)) {
-        unpacked = column_document(q, 0, &text, err);
-        more = !unpacked && fn(context, text.data, text.len);
-    }
-    buf_release(&text);
-    enum gate_status status = query_done(s, q, err);
-    return !status ? unpacked : status;
-}
-
-enum gate_status store_document(struct store *s, const char *uuid, store_document_fn fn,
-                                void *context, struct gate_error *err)
+enum gate_status store_document(struct store *s, const char *uuid, struct buf *out,
+                                struct gate_error *err)
 {
     int64_t id = 0;
     TRY(find_by_uuid(s, uuid, &id, err));
     struct query q = query_begin(s, "SELECT packed, n_bytes FROM document WHERE run_id = ?1",
                                  CELLS(cell_integer(id)));
-    return each_document(s, &q, fn, context, err);
-}
-
-enum gate_status store_find_document(struct store *s, const char *uuid, int64_t *run_id,
-                                     size_t *n_bytes, size_t *n_packed, struct gate_error *err)
-{
-    TRY(find_by_uuid(s, uuid, run_id, err));
-    struct query q =
-        query_begin(s, "SELECT length(packed), n_bytes FROM document WHERE run_id = ?1",
-                    CELLS(cell_integer(*run_id)));
-    if (query_row(&q)) {
-        *n_packed = (size_t)column_int(&q, 0);
-        *n_bytes = (size_t)column_int(&q, 1);
-    }
-    return query_done(s, &q, err);
-}
-
-enum gate_status store_document_piece(struct store *s, int64_t run_id, size_t n_packed, size_t at,
-                                      void *out, size_t n, struct gate_error *err)
-{
-    sqlite3_blob *blob = NULL;
-    int rc = sqlite3_blob_open(s->db, "main", "document", "packed", run_id, 0, &blob);
-    if (rc == SQLITE_OK && (size_t)sqlite3_blob_bytes(blob) != n_packed)
-        rc = SQLITE_ABORT;
-    if (rc == SQLITE_OK)
-        rc = sqlite3_blob_read(blob, out, (int)n, (int)at);
-    sqlite3_blob_close(blob);
-    return rc == SQLITE_OK ? GATE_OK : store_fail(s, rc, "read", err);
+    bool found = query_row(&q);
+    enum gate_status unpacked = found ? column_document(&q, 0, out, err) : GATE_OK;
+    enum gate_status status = query_done(s, &q, unpacked ? NULL : err);
+    if (!status && !found)
+        return gate_fail(err, GATE_IO, "run %s has no document", uuid);
+    return unpacked ? unpacked : status;
 }
 
 enum gate_status store_documents(struct store *s, store_document_fn fn, void *context,
                                  struct gate_error *err)
 {
+    RELEASED_BY(buf_release) struct buf text = buf_of(STORE_MAX_DOCUMENT);
+    enum gate_status unpacked = GATE_OK;
+    bool more = true;
     struct query q =
         query_begin(s,
                     "SELECT t.packed, t.n_bytes FROM run r "
                     "CROSS JOIN document t ON t.run_id = r.id ORDER BY r.time_ms, r.uuid",
                     NULL, 0);
-    return each_document(s, &q, fn, context, err);
+    while (more && query_row(&q)) {
+        unpacked = column_document(&q, 0, &text, err);
+        more = !unpacked && fn(context, text.data, text.len);
+    }
+    enum gate_status status = query_done(s, &q, unpacked ? NULL : err);
+    return unpacked ? unpacked : status;
 }
 
 /* ---- rows of `gate history` and `gate baseline` ---- */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "server/api/api_call.h"
 #include "gate/document/document.h"
 #include "gate/report/report.h"
@@ -121,63 +122,41 @@ static void write_brief(struct document *d, struct emit *e)
 
 /* ---- any form ---- */
 
-/* How a document is wanted. */
-struct runs_wanted {
-    struct call *call;
-    const char *case_id; /* NULL: all cases */
-    enum report_format format;
-    bool brief;
-    enum gate_status status; /* of the document: one that is not stored as it should be */
-};
-
 /* CSV and Markdown are as the reports of `gate run` have them. */
-static bool document_row(void *context, const char *text, size_t len)
-{
-    struct runs_wanted *w = context;
-    struct call *c = w->call;
-    struct document document;
-    if (w->format == REPORT_CSV)
-        c->reply->type = "text/csv; charset=utf-8; header=present";
-    else if (w->format == REPORT_MARKDOWN)
-        c->reply->type = "text/markdown; charset=utf-8";
-    w->status = document_parse("the stored document", 1, text, len, GATE_IO, &document, &c->err);
-    if (w->status)
-        return true;
-    if (w->case_id)
-        document_keep_case(&document, w->case_id);
-    if (w->brief)
-        write_brief(&document, &c->emit);
-    else if (w->format == REPORT_JSON)
-        document_write(&document, c->emit.out);
-    else
-        report_write(&document, w->format, &(struct report_style){.link = c->site.public_url},
-                     c->emit.out);
-    document_release(&document);
-    return true;
-}
-
 enum gate_status get_document(struct call *c)
 {
     static const char *const names[] = {"json", "csv", "markdown", "brief"};
-    static const enum report_format formats[] = {REPORT_JSON, REPORT_CSV, REPORT_MARKDOWN,
-                                                 REPORT_JSON};
+    static const enum report_format formats[] = {REPORT_JSON, REPORT_CSV, REPORT_MARKDOWN};
+    RELEASED_BY(buf_release) struct buf text = buf_of(STORE_MAX_DOCUMENT);
+    struct document document;
+    const char *case_id;
     int format;
-    struct runs_wanted wanted = {.call = c};
     if (!read_word(c, "format", names, 4, 0, &format) ||
-        !read_parameter(c, "case", false, &wanted.case_id))
+        !read_parameter(c, "case", false, &case_id))
         return GATE_OK;
-    wanted.format = formats[format];
-    wanted.brief = format == 3;
-    struct reply *reply = c->reply;
-    bool whole = wanted.format == REPORT_JSON && !wanted.brief && !wanted.case_id;
+    bool as_stored = format == 0 && !case_id;
     enum gate_status status =
-        whole ? store_find_document(c->store, c->rest, &reply->document.run_id,
-                                    &reply->document.bytes, &reply->document.packed_bytes, &c->err)
-              : store_document(c->store, c->rest, document_row, &wanted, &c->err);
-    if (!status)
-        status = wanted.status;
-    if (status != GATE_USAGE)
+        store_document(c->store, c->rest, as_stored ? &c->reply->body : &text, &c->err);
+    if (status == GATE_USAGE) {
+        reply_problem(c->reply, 404, "No run has a uuid that begins like this, or several have.");
+        return GATE_OK;
+    }
+    if (status || as_stored)
         return status;
-    reply_problem(c->reply, 404, "No run has a uuid that begins like this, or several have.");
+    TRY(document_parse("the stored document", 1, text.data, text.len, GATE_IO, &document, &c->err));
+    if (case_id)
+        document_keep_case(&document, case_id);
+    if (format == 1)
+        c->reply->type = "text/csv; charset=utf-8; header=present";
+    else if (format == 2)
+        c->reply->type = "text/markdown; charset=utf-8";
+    if (format == 0)
+        document_write(&document, c->emit.out);
+    else if (format == 3)
+        write_brief(&document, &c->emit);
+    else
+        report_write(&document, formats[format], &(struct report_style){.link = c->site.public_url},
+                     c->emit.out);
+    document_release(&document);
     return GATE_OK;
 }

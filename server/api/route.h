@@ -27,7 +27,7 @@ struct route {
     const char *parameters[ROUTE_MAX_PARAMETERS];
     const char *query; /* of `get`: the file of a list, rows.h; it has its parameters itself */
     enum gate_status (*get)(struct call *c); /* out of the database: tagged */
-    bool is_long; /* with a parameter it takes long: few are made at a time (http_share.c) */
+    bool is_long; /* it takes long: few are made at a time (http_share.c) */
     void (*answer)(struct peer *p);
     const struct write_handler *write;
 };

@@ -74,7 +74,7 @@ void http_get_asset(struct peer *p)
 static void answer_from_store(struct peer *p)
 {
     const struct http *h = p->http;
-    bool is_long = p->route->is_long && p->request.n_parameters > 0;
+    bool is_long = p->route->is_long;
     struct api_site site = {h->options.main_branch, h->options.commit_url, h->options.public_url,
                             h->speaker};
     if (is_long && http_refuse_long(p, SOME_BYTES))

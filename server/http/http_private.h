@@ -4,9 +4,8 @@
  *
  * http.c starts and stops; http_request.c is called by libmicrohttpd; http_check.c refuses what
  * must not be let in; http_answer.c answers GET; http_share.c divides stores and memory among those
- * who ask; http_write.c takes bodies; http_reply.c sends; http_document.c sends a run's document in
- * pieces; http_ops.c answers those who run the server; http_log.c writes the log; routes.c has the
- * table of addresses.
+ * who ask; http_write.c takes bodies; http_reply.c sends; http_ops.c answers those who run the
+ * server; http_log.c writes the log; routes.c has the table of addresses.
  */
 #ifndef SERVER_HTTP_HTTP_PRIVATE_H
 #define SERVER_HTTP_HTTP_PRIVATE_H
@@ -180,11 +179,10 @@ void http_read_body(struct peer *p, const char *bytes, size_t n);
 void http_end_body(struct peer *p);
 void http_free_upload(struct peer *p);
 
-/* ---- http_reply.c, http_document.c ---- */
+/* ---- http_reply.c ---- */
 
 /* Sends the reply; MHD_NO, which closes the connection, only without memory. */
 enum MHD_Result http_send(struct peer *p);
-struct MHD_Response *http_document_response(struct peer *p);
 /* What was kept of a file of the page. */
 void http_release_kept(void *response);
 

@@ -45,17 +45,11 @@ static bool is_text(const char *type)
 static void compress_body(struct peer *p)
 {
     struct reply *reply = &p->reply;
-    const char *accept = p->headers.accept_encoding;
-    if (reply->document.run_id != 0) {
-        reply->varies = true;
-        reply->deflated = accept && strstr(accept, "deflate") && !strstr(accept, "deflate;q=0");
-        return;
-    }
     if (reply->constant || reply->file_fd >= 0 || reply->gzipped || reply->status == 304 ||
         reply->body.len < GZIP_FROM || !is_text(reply->type))
         return;
     reply->varies = true;
-    if (!accepts_gzip(accept))
+    if (!accepts_gzip(p->headers.accept_encoding))
         return;
     struct buf small;
     buf_init(&small, REPLY_MAX_BODY);
@@ -74,8 +68,6 @@ static uint64_t size_of(const struct reply *reply)
 {
     if (reply->file_fd >= 0)
         return reply->file_size;
-    if (reply->document.run_id != 0)
-        return reply->deflated ? reply->document.packed_bytes : reply->document.bytes;
     return reply->constant ? reply->constant_size : reply->body.len;
 }
 
@@ -92,8 +84,6 @@ static struct MHD_Response *response_of(struct peer *p)
             reply->file_fd = -1;
         return response;
     }
-    if (reply->document.run_id != 0)
-        return http_document_response(p);
     if (reply->constant)
         return MHD_create_response_from_buffer(size, (void *)(uintptr_t)reply->constant,
                                                MHD_RESPMEM_PERSISTENT);
@@ -136,8 +126,8 @@ static void add_headers_of_body(struct MHD_Response *response, bool *good,
     add(response, good, "Cross-Origin-Resource-Policy",
         reply->embedded ? "cross-origin" : "same-origin");
     add(response, good, "Content-Type", reply->type);
-    if (reply->gzipped || reply->deflated)
-        add(response, good, "Content-Encoding", reply->gzipped ? "gzip" : "deflate");
+    if (reply->gzipped)
+        add(response, good, "Content-Encoding", "gzip");
 }
 
 static bool add_headers(const struct http *h, struct MHD_Response *response,

@@ -60,7 +60,6 @@ static void start_over(struct reply *r, unsigned status, const char *type)
     r->etag.text[0] = '\0';
     r->constant = NULL;
     r->kept = NULL;
-    r->document.run_id = 0;
     r->varies = r->gzipped = r->immutable = false;
 }
 

@@ -35,12 +35,6 @@ struct reply {
     int file_fd;          /* instead of `body`, or -1: a file, which the reply owns */
     uint64_t file_size;
     struct buf body;
-    /* instead of `body`: a run's document, which is read when it is sent; run_id 0: it is not */
-    struct {
-        int64_t run_id;
-        size_t bytes, packed_bytes;
-    } document;
-    bool deflated;        /* it is sent as it lies in the database */
     const void *constant; /* instead of `body`: bytes that live as long as the program */
     size_t constant_size;
     _Atomic(void *) *kept;   /* where the sender may keep what it makes of `constant`; or NULL */

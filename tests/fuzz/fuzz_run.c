@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/json.h"
 #include "tests/fuzz/edits.h"
 #include "tests/fuzz/history.h"
@@ -67,14 +68,6 @@ static void ask(const char *target)
     reply_release(&reply);
 }
 
-static bool same_bytes(void *context, const char *text, size_t len)
-{
-    const struct buf *stored = context;
-    fuzz_expect(stored->len == len && memcmp(stored->data, text, len) == 0,
-                "the document as it came", text);
-    return true;
-}
-
 static void read_all(const char *uuid, const struct buf *text)
 {
     static const char *const targets[] = {
@@ -85,8 +78,11 @@ static void read_all(const char *uuid, const struct buf *text)
     };
     struct gate_error err = {0};
     bool more = true;
-    fuzz_expect(store_document(store, uuid, same_bytes, (void *)text, &err) == GATE_OK,
-                "the run that was stored", err.message);
+    RELEASED_BY(buf_release) struct buf stored = buf_of(STORE_MAX_DOCUMENT);
+    fuzz_expect(store_document(store, uuid, &stored, &err) == GATE_OK, "the run that was stored",
+                err.message);
+    fuzz_expect(stored.len == text->len && memcmp(stored.data, text->data, text->len) == 0,
+                "the document as it came", stored.data);
     while (more) {
         fuzz_expect(alerts_look(store, "main", 100, &more, &err) == GATE_OK, "a look at what came",
                     err.message);
