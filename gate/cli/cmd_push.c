@@ -426,10 +426,10 @@ static int push(struct command_call *call, struct gate_error *err)
                         "no token: use --token-file FILE, or set GATE_TOKEN to the token that "
                         "`gate-server token create` printed");
     /* All that was asked for, with one commit. What comes before a failure waits. */
-    enum gate_status filled = store_batch_begin(store, &filling);
+    enum gate_status filled = store_begin(store, &filling);
     if (!filled) {
         filled = put_wanted(&p);
-        if (store_batch_commit(store, &keeping) && !filled)
+        if (store_end(store, GATE_OK, &keeping) && !filled)
             filled = gate_fail(&filling, keeping.status, "%s", keeping.message);
     }
     buf_init(&p.answer.body, MAX_ANSWER);

@@ -78,14 +78,12 @@ enum gate_status store_put_packed(struct store *s, const struct document *docume
                                   enum store_put_outcome *outcome, struct gate_error *err);
 
 /*
- * Many writes, one commit: what was written since store_batch_begin() is durable when
- * store_batch_commit() returns GATE_OK, and undone when it does not. Each write of a batch stands
- * for itself: one that fails leaves no trace and the others stay. A batch holds the turn to write,
- * so keep it short.
+ * What is written between the two happens or, where `status` says that it failed, nothing of it: it
+ * is durable when store_end() returns GATE_OK. Parts may be nested: one that fails leaves no trace,
+ * and the others stay. The outermost one holds the turn to write, so keep it short.
  */
-enum gate_status store_batch_begin(struct store *s, struct gate_error *err);
-enum gate_status store_batch_commit(struct store *s, struct gate_error *err);
-void store_batch_rollback(struct store *s); /* nothing to undo is fine */
+enum gate_status store_begin(struct store *s, struct gate_error *err);
+enum gate_status store_end(struct store *s, enum gate_status status, struct gate_error *err);
 
 /* Which times of a track may be compared. */
 struct store_series {

@@ -93,12 +93,12 @@ enum gate_status store_act_on_alerts(struct store *s, const char *ids,
                                      const struct alert_action *action, enum alert_step *step,
                                      int64_t *refused, struct gate_error *err)
 {
-    TRY(store_atomic_begin(s, err));
+    TRY(store_begin(s, err));
     enum gate_status status = find_refused(
         s, ids, action->has_state ? state_names[action->to] : NULL, step, refused, err);
     if (!status && *step == STEP_DONE)
         status = act(s, ids, action, err);
-    return store_atomic_end(s, status, err);
+    return store_end(s, status, err);
 }
 
 /* ---- what the server does ---- */

@@ -32,7 +32,7 @@ const char *alert_state_name(enum alert_state state);
 /* False: no such word. */
 bool alert_state_of(const char *name, enum alert_state *out);
 
-/* ---- writes: each in a transaction of its own, or a part of the batch that is open ---- */
+/* ---- writes: each in a transaction of its own, or a part of the one that is open ---- */
 
 enum alert_step { STEP_DONE, STEP_NO_ALERT, STEP_REFUSED };
 

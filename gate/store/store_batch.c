@@ -2,9 +2,9 @@
 /*
  * store_batch.c: transactions; see store.h and store_private.h.
  *
- * SQLite may end a transaction on its own, on a full disk for one. Then `autocommit` is on though a
- * batch is open, and nothing may be written any more before the batch is over: it would be outside
- * of the transaction that the caller still believes in.
+ * SQLite may end a transaction on its own, on a full disk for one. Then `autocommit` is on though
+ * store_end() was not called, and nothing may be written any more before it is: that would be
+ * outside of the transaction that the caller still believes in.
  */
 #include "gate/store/store_private.h"
 
@@ -59,81 +59,41 @@ static enum gate_status begin(struct store *s, struct gate_error *err)
     return status;
 }
 
-static void roll_back(struct store *s)
-{
-    if (!sqlite3_get_autocommit(s->db))
-        store_write(s, "ROLLBACK", NULL, 0, NULL);
-    store_unlock(s);
-}
-
-static enum gate_status commit(struct store *s, struct gate_error *err)
-{
-    enum gate_status status = store_write(s, "COMMIT", NULL, 0, err);
-    if (status)
-        roll_back(s);
-    else
-        store_unlock(s);
-    return status;
-}
-
-static enum gate_status batch_lost(const struct store *s, struct gate_error *err)
+static enum gate_status fail_lost(const struct store *s, struct gate_error *err)
 {
     return gate_fail(err, GATE_IO, "cannot write to '%s': an earlier write of the batch failed",
                      s->path);
 }
 
-enum gate_status store_batch_begin(struct store *s, struct gate_error *err)
+enum gate_status store_begin(struct store *s, struct gate_error *err)
 {
-    if (s->in_batch)
-        return gate_fail(err, GATE_INTERNAL, "a batch is open already");
-    enum gate_status status = begin(s, err);
-    s->in_batch = !status;
-    return status;
+    if (s->depth > 0 && sqlite3_get_autocommit(s->db))
+        return fail_lost(s, err);
+    TRY(s->depth > 0 ? store_write(s, "SAVEPOINT write", NULL, 0, err) : begin(s, err));
+    s->depth++;
+    return GATE_OK;
 }
 
-enum gate_status store_batch_commit(struct store *s, struct gate_error *err)
+enum gate_status store_end(struct store *s, enum gate_status status, struct gate_error *err)
 {
-    if (!s->in_batch)
-        return gate_fail(err, GATE_INTERNAL, "no batch is open");
-    s->in_batch = false;
-    if (!sqlite3_get_autocommit(s->db))
-        return commit(s, err);
-    store_unlock(s);
-    return batch_lost(s, err);
-}
-
-void store_batch_rollback(struct store *s)
-{
-    if (s->in_batch)
-        roll_back(s);
-    s->in_batch = false;
-}
-
-enum gate_status store_atomic_begin(struct store *s, struct gate_error *err)
-{
-    if (!s->in_batch)
-        return begin(s, err);
-    return sqlite3_get_autocommit(s->db) ? batch_lost(s, err)
-                                         : store_write(s, "SAVEPOINT write", NULL, 0, err);
-}
-
-enum gate_status store_atomic_end(struct store *s, enum gate_status status, struct gate_error *err)
-{
-    if (!s->in_batch && !status)
-        return commit(s, err);
-    if (!s->in_batch)
-        roll_back(s);
-    else if (status && !sqlite3_get_autocommit(s->db) &&
-             store_write(s, "ROLLBACK TO write", NULL, 0, NULL) != GATE_OK)
-        store_write(s, "ROLLBACK", NULL, 0,
-                    NULL); /* what cannot be undone in part is undone whole */
-    if (s->in_batch && !sqlite3_get_autocommit(s->db))
+    bool is_part = --s->depth > 0;
+    if (!status && sqlite3_get_autocommit(s->db))
+        status = fail_lost(s, err);
+    else if (!status && !is_part)
+        status = store_write(s, "COMMIT", NULL, 0, err);
+    bool is_undone = status && is_part && !sqlite3_get_autocommit(s->db) &&
+                     store_write(s, "ROLLBACK TO write", NULL, 0, NULL) == GATE_OK;
+    if (status && !is_undone && !sqlite3_get_autocommit(s->db))
+        store_write(s, "ROLLBACK", NULL, 0, NULL); /* what cannot be undone in part */
+    if (!is_part)
+        store_unlock(s);
+    else if (!sqlite3_get_autocommit(s->db))
         store_write(s, "RELEASE write", NULL, 0, NULL);
     return status;
 }
 
 enum gate_status store_probe(struct store *s, struct gate_error *err)
 {
-    TRY(store_atomic_begin(s, err));
-    return store_atomic_end(s, store_touch(s, err), err);
+    TRY(store_begin(s, err));
+    return store_end(s, store_touch(s, err), err);
 }

@@ -83,9 +83,9 @@ enum gate_status store_thin(struct store *s, int64_t before_ms, int64_t now_ms, 
     *n_thinned = 0;
     buf_init(&t.text, STORE_MAX_DOCUMENT);
     while (*n_thinned < max_runs && !status) {
-        status = store_atomic_begin(s, err);
+        status = store_begin(s, err);
         if (!status)
-            status = store_atomic_end(s, thin_one(&t), err);
+            status = store_end(s, thin_one(&t), err);
         if (!t.found)
             break;
         *n_thinned += !status;

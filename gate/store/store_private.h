@@ -20,9 +20,9 @@ struct store {
     dev_t device; /* with inode: of the file, when it was opened to be written */
     ino_t inode;
     ino_t log_inode, index_inode; /* of its -wal and -shm, since the first write; 0: none yet */
-    bool in_batch;
-    int patience_ms; /* for other processes that write */
-    bool is_busy;    /* the last write waited for longer */
+    int depth;                    /* of the writes that were begun within each other */
+    int patience_ms;              /* for other processes that write */
+    bool is_busy;                 /* the last write waited for longer */
     struct {
         const char *sql;
         sqlite3_stmt *stmt;
@@ -32,13 +32,6 @@ struct store {
 /* The turn to write, among processes; waits up to 15 s. */
 enum gate_status store_lock(struct store *s, struct gate_error *err);
 void store_unlock(struct store *s);
-
-/*
- * What is written between the two happens or, where `status` says that it failed, nothing of it: in
- * a transaction of its own, or as a part of the batch that is open. Parts may be nested.
- */
-enum gate_status store_atomic_begin(struct store *s, struct gate_error *err);
-enum gate_status store_atomic_end(struct store *s, enum gate_status status, struct gate_error *err);
 
 /* Fails with GATE_IO: "cannot <doing> 'PATH': <why>; <what to do>", from the SQLite result code. */
 enum gate_status store_fail(const struct store *s, int rc, const char *doing,

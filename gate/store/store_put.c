@@ -314,8 +314,8 @@ enum gate_status store_put_packed(struct store *s, const struct document *docume
     struct put p = {
         .store = s, .document = document, .packed = packed, .outcome = outcome, .err = err};
     *outcome = STORE_PUT_CREATED;
-    TRY(store_atomic_begin(s, err));
-    return store_atomic_end(s, put_whole(&p), err);
+    TRY(store_begin(s, err));
+    return store_end(s, put_whole(&p), err);
 }
 
 enum gate_status store_put_run(struct store *s, const struct document *document, const char *text,

@@ -170,8 +170,8 @@ enum gate_status store_select(struct store *s, const char *sql, store_value_fn v
 enum gate_status store_change(struct store *s, const char *sql, const struct store_cell *values,
                               size_t n, int *n_changed, struct gate_error *err)
 {
-    TRY(store_atomic_begin(s, err));
-    enum gate_status status = store_atomic_end(s, store_write(s, sql, values, n, err), err);
+    TRY(store_begin(s, err));
+    enum gate_status status = store_end(s, store_write(s, sql, values, n, err), err);
     if (n_changed)
         *n_changed = status ? 0 : sqlite3_changes(s->db);
     return status;

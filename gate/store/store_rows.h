@@ -56,7 +56,7 @@ enum gate_status store_select(struct store *s, const char *sql, store_value_fn v
                               store_cells_fn fn, void *context, struct gate_error *err);
 
 /*
- * Runs a statement that changes something, in a write of its own or as a part of the batch that is
+ * Runs a statement that changes something, in a write of its own or as a part of the one that is
  * open. *n_changed, unless NULL: how many rows.
  */
 enum gate_status store_change(struct store *s, const char *sql, const struct store_cell *values,

@@ -38,7 +38,7 @@ struct store_token {
 
 typedef bool (*store_token_fn)(void *context, const struct store_token *row);
 
-/* Writes: each takes the turn to write, or is part of the batch that is open. */
+/* Writes: each takes the turn to write, or is part of the write that is open. */
 enum gate_status store_put_token(struct store *s, const struct store_token *token,
                                  struct gate_error *err);
 /* *found: there is one of that id that was not revoked before. */

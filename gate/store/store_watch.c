@@ -62,7 +62,7 @@ enum gate_status store_watch_next(struct store *s, struct watch_item *item, bool
 
 /* ---- points ---- */
 
-/* Of a run, in the looks of one batch. */
+/* Of a run, in the looks of one write. */
 static enum gate_status find_run(struct store *s, const struct watch_item *item, int64_t id,
                                  const struct watch_run **out, struct gate_error *err)
 {

@@ -2,7 +2,7 @@
 /*
  * store_watch.h: what alerts.c reads of trends, and where it goes on; part of the store.
  *
- * What writes is to be called in a batch or between store_atomic_begin() and its end.
+ * What writes is to be called between store_begin() and its end.
  */
 #ifndef GATE_STORE_STORE_WATCH_H
 #define GATE_STORE_STORE_WATCH_H
@@ -30,7 +30,7 @@ static inline int watch_compare(struct watch_key a, struct watch_key b)
 #define WATCH_KNOWN 1024
 
 /*
- * What points say of their runs and of the commits of their baselines, in the looks of one batch:
+ * What points say of their runs and of the commits of their baselines, in the looks of one write:
  * all tracks of a run have the same ones, and to find them takes longer than to read a point.
  */
 struct watch_known {

@@ -483,10 +483,10 @@ static enum gate_status look_or_leave(struct store *s, const struct watch_item *
                                       int64_t now_ms, struct gate_error *err)
 {
     struct look l = {.store = s, .item = item, .now_ms = now_ms, .err = err};
-    TRY(store_atomic_begin(s, err));
+    TRY(store_begin(s, err));
     enum gate_status status = look_at(&l);
     bool refused = status && (sqlite3_extended_errcode(s->db) & 0xff) == SQLITE_CONSTRAINT;
-    status = store_atomic_end(s, status, err);
+    status = store_end(s, status, err);
     if (!refused)
         return status;
     log_message(LOG_LEVEL_ERROR, "the watch leaves out track %lld in run %lld: %s",
@@ -504,7 +504,7 @@ static enum gate_status look_or_skip(struct store *s, struct watch_item *item, i
     return GATE_OK;
 }
 
-/* In a batch; `item` is the first. */
+/* In one write; `item` is the first. */
 static enum gate_status look_at_pending(struct store *s, struct watch_item *item, int64_t slice_ms,
                                         bool *more, struct gate_error *err)
 {
@@ -524,7 +524,6 @@ enum gate_status alerts_look(struct store *s, const char *main_branch, int64_t s
 {
     struct watch_known known = {.run_id = 0};
     struct watch_item item = {.main_branch = main_branch, .known = &known};
-    bool own_batch = !s->in_batch;
     *more = false;
     enum gate_status status = store_watch_mark(s, &item, err);
     /* Where there is nothing to do, nothing is written. */
@@ -532,14 +531,9 @@ enum gate_status alerts_look(struct store *s, const char *main_branch, int64_t s
         status = store_watch_next(s, &item, more, err);
     if (status || !*more)
         return status;
-    if (own_batch)
-        status = store_batch_begin(s, err);
+    status = store_begin(s, err);
     if (!status)
-        status = look_at_pending(s, &item, slice_ms, more, err);
-    if (own_batch && !status)
-        status = store_batch_commit(s, err);
-    else if (own_batch)
-        store_batch_rollback(s);
+        status = store_end(s, look_at_pending(s, &item, slice_ms, more, err), err);
     if (status)
         *more = false;
     return status;

@@ -31,9 +31,8 @@
 
 /*
  * Looks at tracks of runs for about `slice_ms`, at one at least; *more: there are others. What was
- * looked at is marked in the same batch (the one that is open, or one of its own), so that each is
- * looked at exactly once; one that the tables refuse is told in the log and left out, so that the
- * others go on.
+ * looked at is marked in the same write, so that each is looked at exactly once; one that the
+ * tables refuse is told in the log and left out, so that the others go on.
  */
 enum gate_status alerts_look(struct store *s, const char *main_branch, int64_t slice_ms, bool *more,
                              struct gate_error *err);

@@ -105,7 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                           .body = text.data ? text.data : "",
                           .len = text.len,
                           .reply = &reply};
-    fuzz_expect(store_batch_begin(store, &err) == GATE_OK, "a batch", err.message);
+    fuzz_expect(store_begin(store, &err) == GATE_OK, "a batch", err.message);
     fuzz_expect(api_ingest_run.write(&w) == GATE_OK, "an answer of the document's own",
                 w.err.message);
     expect_json(&reply);
@@ -118,7 +118,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_expect(reply.status == 400 || reply.status == 413, "a refusal",
                     reply.body.data ? reply.body.data : "no answer");
     }
-    store_batch_rollback(store);
+    store_end(store, GATE_INTERNAL, NULL);
     reply_release(&reply);
     buf_release(&text);
     return 0;

@@ -94,7 +94,7 @@ static struct outcome play(const struct series *series, double control_sd)
     struct history h = history_begin(&state);
     struct rng control;
     rng_seed(&control, 11);
-    assert_int_equal(store_batch_begin(h.s, &h.f->err), GATE_OK);
+    assert_int_equal(store_begin(h.s, &h.f->err), GATE_OK);
     h.sd = 0;
     h.spec.epoch = "one";
     h.spec.contract = "one";
@@ -103,7 +103,7 @@ static struct outcome play(const struct series *series, double control_sd)
         history_add(&h, 1, LEVEL_NS * exp(series->value[i]));
     }
     read_alerts(h.s, &out);
-    store_batch_rollback(h.s);
+    store_end(h.s, GATE_INTERNAL, NULL);
     store_close(h.s);
     store_tear_down(&state);
     return out;

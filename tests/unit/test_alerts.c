@@ -32,10 +32,10 @@ static void raise_between(struct store_fixture *f, struct store *s, int64_t trac
         .after = 110,
         .change = 0.1,
     };
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
+    assert_int_equal(store_begin(s, &f->err), GATE_OK);
     if (store_raise_alert(s, track, &series, &alert, 5000, &f->err) != GATE_OK)
         fail_msg("%s", f->err.message);
-    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
+    assert_int_equal(store_end(s, GATE_OK, &f->err), GATE_OK);
 }
 
 static void raise_alert(struct store_fixture *f, struct store *s, int64_t track,

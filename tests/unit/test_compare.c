@@ -120,7 +120,7 @@ static int put_group(struct store_fixture *f, struct store *s, const struct pair
                      struct pair_group g, int before)
 {
     int n = 0;
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
+    assert_int_equal(store_begin(s, &f->err), GATE_OK);
     for (size_t at = g.from; at + A_RUN <= g.to && n < MAX_RUNS; at += A_RUN) {
         double d[A_RUN];
         for (size_t i = 0; i < A_RUN; i++)
@@ -136,7 +136,7 @@ static int put_group(struct store_fixture *f, struct store *s, const struct pair
                                      &f->err),
                          GATE_OK);
     }
-    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
+    assert_int_equal(store_end(s, GATE_OK, &f->err), GATE_OK);
     return n;
 }
 

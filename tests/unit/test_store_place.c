@@ -113,13 +113,13 @@ static void replay(struct store_fixture *f, const struct graph *g, const int *or
                    char *out, size_t size)
 {
     struct store *s = open_store(f, STORE_READ_WRITE);
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
+    assert_int_equal(store_begin(s, &f->err), GATE_OK);
     for (int i = 0; i < N_RUNS; i++) {
         put_run(f, s, g, &g->run[order[i]]);
         if (twice && i % 3 == 0)
             put_run(f, s, g, &g->run[order[i / 2]]);
     }
-    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
+    assert_int_equal(store_end(s, GATE_OK, &f->err), GATE_OK);
     store_close(s);
     read_places(f->path, out, size);
     assert_int_equal(scalar(f->path, "SELECT count(*) FROM revision v JOIN revision p ON"

@@ -127,11 +127,11 @@ TEST_WITHIN(commit, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
+    assert_int_equal(store_begin(s, &f->err), GATE_OK);
     for (int i = 0; i < 3; i++)
         must_put(f, s, sample_run(&plan, i));
     assert_int_equal(runs_in(f), 0); /* nobody else sees it yet */
-    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
+    assert_int_equal(store_end(s, GATE_OK, &f->err), GATE_OK);
     assert_int_equal(runs_in(f), 3);
     /* And single runs again. */
     must_put(f, s, sample_run(&plan, 3));
@@ -145,14 +145,13 @@ TEST_WITHIN(rollback, store_set_up, store_tear_down)
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     must_put(f, s, sample_run(&plan, 0));
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
+    assert_int_equal(store_begin(s, &f->err), GATE_OK);
     must_put(f, s, sample_run(&plan, 1));
-    store_batch_rollback(s);
-    store_batch_rollback(s);
+    assert_int_equal(store_end(s, GATE_NO_VERDICT, NULL), GATE_NO_VERDICT);
     assert_int_equal(runs_in(f), 1);
     must_put(f, s, sample_run(&plan, 1));
     /* A batch that nobody ends is undone with the store. */
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
+    assert_int_equal(store_begin(s, &f->err), GATE_OK);
     must_put(f, s, sample_run(&plan, 2));
     store_close(s);
     assert_int_equal(runs_in(f), 2);
@@ -165,7 +164,7 @@ TEST_WITHIN(bad_run_in_a_batch, store_set_up, store_tear_down)
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     bool existed = false;
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
+    assert_int_equal(store_begin(s, &f->err), GATE_OK);
     must_put(f, s, sample_run(&plan, 0));
     cJSON *bad = sample_run(&plan, 2);
     set_string(item_of(bad, 4), "id", "attention_fwd/fp16/b8-h16-s512-d64/causal");
@@ -174,7 +173,7 @@ TEST_WITHIN(bad_run_in_a_batch, store_set_up, store_tear_down)
     assert_false(existed);
     assert_int_equal(put(f, s, sample_run(&plan, 0), &existed), GATE_OK);
     assert_true(existed);
-    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
+    assert_int_equal(store_end(s, GATE_OK, &f->err), GATE_OK);
     assert_int_equal(runs_in(f), 2);
     assert_int_equal(scalar(f->path, "SELECT n_runs FROM track LIMIT 1"), 2);
     store_close(s);
@@ -191,11 +190,11 @@ TEST_WITHIN(batch_that_sqlite_ended, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
+    assert_int_equal(store_begin(s, &f->err), GATE_OK);
     must_put(f, s, sample_run(&plan, 0));
     assert_int_equal(sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(put(f, s, sample_run(&plan, 1), NULL), GATE_IO);
-    assert_int_equal(store_batch_commit(s, &f->err), GATE_IO);
+    assert_int_equal(store_end(s, GATE_OK, &f->err), GATE_IO);
     assert_int_equal(runs_in(f), 0);
     must_put(f, s, sample_run(&plan, 1));
     assert_int_equal(runs_in(f), 1);
@@ -207,10 +206,10 @@ TEST_WITHIN(open_beside_a_writer, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
+    assert_int_equal(store_begin(s, &f->err), GATE_OK);
     must_put(f, s, sample_run(&plan, 0));
     struct store *other = open_store(f, STORE_READ_WRITE);
-    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
+    assert_int_equal(store_end(s, GATE_OK, &f->err), GATE_OK);
     must_put(f, other, sample_run(&plan, 1));
     store_close(other);
     store_close(s);
@@ -218,16 +217,12 @@ TEST_WITHIN(open_beside_a_writer, store_set_up, store_tear_down)
     assert_sound(f->path);
 }
 
-TEST_WITHIN(misuse, store_set_up, store_tear_down)
+TEST_WITHIN(reader, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
-    assert_int_equal(store_batch_commit(s, &f->err), GATE_INTERNAL);
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_INTERNAL);
-    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
     struct store *reader = open_store(f, STORE_READ_ONLY);
-    assert_int_equal(store_batch_begin(reader, &f->err), GATE_INTERNAL);
+    assert_int_equal(store_begin(reader, &f->err), GATE_INTERNAL);
     store_close(reader);
     store_close(s);
 }

@@ -106,7 +106,7 @@ static struct ends replay(void **state, const struct plan *p, const int *order, 
     rng_seed(&rng, (uint64_t)batch);
     h.sd = 0;
     h.watched = false;
-    assert_int_equal(store_batch_begin(h.s, &h.f->err), GATE_OK);
+    assert_int_equal(store_begin(h.s, &h.f->err), GATE_OK);
     for (int i = 0; i < p->n; i++) {
         h.spec = p->run[order[i]];
         history_add(&h, 1, h.spec.p50_ns);
@@ -114,7 +114,7 @@ static struct ends replay(void **state, const struct plan *p, const int *order, 
             history_watch(h.f, h.s);
     }
     history_watch(h.f, h.s);
-    assert_int_equal(store_batch_commit(h.s, &h.f->err), GATE_OK);
+    assert_int_equal(store_end(h.s, GATE_OK, &h.f->err), GATE_OK);
     struct ends ends = ends_of(&h);
     history_end(&h);
     remove(h.f->path);
