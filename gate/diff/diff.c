@@ -21,29 +21,21 @@
 #define COLUMNS (RESOURCE_COUNT + 3)
 #define UNNAMED_HASH 8 /* hex digits behind it, made of the path of the source */
 
-/* Where the hash of the next namespace without a name begins; NULL: there is none. */
-static const char *find_hash(const char *name)
+static bool is_unnamed(const char *at)
 {
-    const char *at = strstr(name, UNNAMED);
-    return at ? at + strlen(UNNAMED) : NULL;
-}
-
-static bool is_hash(const char *at)
-{
-    return strspn(at, "0123456789abcdefABCDEF") >= UNNAMED_HASH;
+    const size_t n = strlen(UNNAMED);
+    return !strncmp(at, UNNAMED, n) && strspn(at + n, "0123456789abcdefABCDEF") >= UNNAMED_HASH;
 }
 
 /* As strcmp(), but for what the path of the source makes of a name. */
 static int compare_names(const char *a, const char *b)
 {
-    for (;;) {
-        const char *x = find_hash(a), *y = find_hash(b);
-        if (!x || !y || x - a != y - b || strncmp(a, b, (size_t)(x - a)) != 0 || !is_hash(x) ||
-            !is_hash(y))
-            return strcmp(a, b);
-        a = x + UNNAMED_HASH;
-        b = y + UNNAMED_HASH;
-    }
+    for (; *a && *a == *b; a++, b++)
+        if (is_unnamed(a) && is_unnamed(b)) {
+            a += strlen(UNNAMED) + UNNAMED_HASH - 1;
+            b += strlen(UNNAMED) + UNNAMED_HASH - 1;
+        }
+    return strcmp(a, b);
 }
 
 static int compare_sides(const void *a, const void *b)

@@ -7,7 +7,7 @@
 #define GATE_RUN_CAUSES_H
 
 #include "gate/counters/counters.h"
-#include "gate/diff/diff.h"
+#include "gate/library/listing.h"
 #include "gate/run/run.h"
 
 /* A regression that is compared with a library. */

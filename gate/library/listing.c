@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/diff/diff.h"
+#include "gate/library/listing.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -14,7 +14,6 @@
 #include "gate/base/file.h"
 #include "gate/base/process.h"
 #include "gate/base/paths.h"
-#include "gate/library/machine_code.h"
 
 #define PATIENCE_S 120.0
 #define TEXT_MAX ((size_t)64 << 20)
