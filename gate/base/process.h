@@ -95,6 +95,12 @@ typedef bool (*git_line_fn)(void *context, const char *line);
 /* The same for each line of the output. Nothing comes where there is no git. */
 void git_lines(git_line_fn fn, void *context, ...) __attribute__((sentinel));
 
+#define GIT_WHY_SIZE 200
+
+/* The one commit that git answers with, 40 digits. False: it is none, and `why`, unless that is
+ * NULL, has what git said, or nothing. */
+bool git_commit(char commit[41], char why[GIT_WHY_SIZE], ...) __attribute__((sentinel));
+
 /* ---- interrupt.c: records SIGINT, SIGTERM and SIGHUP instead of ending at once, so that finished
  * measurements can be kept ---- */
 

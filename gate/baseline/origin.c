@@ -104,7 +104,7 @@ static void read_history(struct origin *o)
 {
     static const char most[] = "--max-count=256";
     static const char *const places[] = {"refs/remotes/origin/", "refs/heads/"};
-    char name[240], commit[64];
+    char name[240];
     _Static_assert(ORIGIN_FIRST_PARENTS_MAX == 256, "as git is asked for");
     if (!o->commit[0])
         return;
@@ -112,9 +112,7 @@ static void read_history(struct origin *o)
               NULL);
     for (size_t i = 0; i < 2 && o->base[0] && !o->merge_base[0]; i++) {
         snprintf(name, sizeof name, "%s%s", places[i], o->base);
-        if (git_line(commit, sizeof commit, "merge-base", o->commit, name, NULL) &&
-            hex_is(commit, 40))
-            memcpy(o->merge_base, commit, sizeof o->merge_base);
+        git_commit(o->merge_base, NULL, "merge-base", o->commit, name, NULL);
     }
 }
 

@@ -37,7 +37,6 @@
 #include "gate/library/machine_code.h"
 #include "gate/library/piece.h"
 
-#define GIT_TIMEOUT_S 20.0
 #define TIMEOUT_MAX_S 86400
 #define REMOVE_S 60.0    /* removing a worktree, and after it the files */
 #define LOCK_POLL_MS 100 /* flock() knows no time-out */
@@ -372,57 +371,27 @@ static enum gate_status check_text(const char *what, struct gate_error *err)
     return GATE_OK;
 }
 
-/* The one commit that git answers with. On failure `why` has what git said, or nothing. */
-static bool read_commit(char *const argv[], char commit[41], char *why, size_t why_size)
-{
-    struct process p = {0};
-    struct gate_error err = {0};
-    if (process_start(&p, argv, &err)) {
-        utf8_print(why, why_size, "%.190s", err.message);
-        return false;
-    }
-    RELEASED_BY(buf_release) struct buf line = buf_of(65536);
-    bool found = process_read_line(&p, GIT_TIMEOUT_S, &line) == PROCESS_LINE && line.len == 40 &&
-                 hex_is(line.data, 40);
-    if (found) {
-        memcpy(commit, line.data, 41);
-        /* A range comes as two lines, --verify or not. */
-        found = process_read_line(&p, GIT_TIMEOUT_S, &line) == PROCESS_END;
-    }
-    process_finish(&p, GIT_TIMEOUT_S);
-    p.complaint[strcspn(p.complaint, "\n")] = '\0';
-    utf8_print(why, why_size, "%.190s", p.complaint);
-    return found;
-}
-
 /* The commit that a revision names. No shell is involved, and nothing behind --end-of-options is an
  * option. */
-static bool ask_git(const char *what, char commit[41], char *why, size_t why_size)
+static bool ask_git(const char *what, char commit[41], char why[GIT_WHY_SIZE])
 {
     char peeled[PATHS_MAX + 16];
     snprintf(peeled, sizeof peeled, "%s^{commit}", what);
-    char *argv[] = {(char *)"git",
-                    (char *)"rev-parse",
-                    (char *)"--verify",
-                    (char *)"--quiet",
-                    (char *)"--end-of-options",
-                    peeled,
-                    NULL};
-    return read_commit(argv, commit, why, why_size);
+    return git_commit(commit, why, "rev-parse", "--verify", "--quiet", "--end-of-options", peeled,
+                      NULL);
 }
 
 enum gate_status revision_merge_base(const char *base, char commit[41], struct gate_error *err)
 {
-    char fetched[PATHS_MAX], tip[41], why[200];
-    char *argv[] = {(char *)"git", (char *)"merge-base", (char *)"HEAD", tip, NULL};
+    char fetched[PATHS_MAX], tip[41];
     TRY(check_text(base, err));
     snprintf(fetched, sizeof fetched, "refs/remotes/origin/%.4000s", base);
-    if (!ask_git(fetched, tip, why, sizeof why) && !ask_git(base, tip, why, sizeof why))
+    if (!ask_git(fetched, tip, NULL) && !ask_git(base, tip, NULL))
         return gate_fail(err, GATE_USAGE,
                          "the base branch '%s' is not in this clone: fetch it, or name it with "
                          "--base or by 'main' in gate.json",
                          base);
-    return read_commit(argv, commit, why, sizeof why)
+    return git_commit(commit, NULL, "merge-base", "HEAD", tip, NULL)
                ? GATE_OK
                : gate_fail(err, GATE_USAGE,
                            "HEAD and '%s' have no commit in common here; a shallow clone lacks "
@@ -445,12 +414,12 @@ static enum gate_status resolve_commit(const char *commit, const struct rebuild_
 static enum gate_status find(const char *what, char commit[41], struct gate_error *err)
 {
     struct stat st;
-    char why[200];
+    char why[GIT_WHY_SIZE];
     enum gate_status status = check_text(what, err);
     commit[0] = '\0';
     if (status || (!stat(what, &st) && S_ISREG(st.st_mode)))
         return status;
-    if (!ask_git(what, commit, why, sizeof why))
+    if (!ask_git(what, commit, why))
         return gate_fail(err, GATE_USAGE,
                          "'%s' is neither a regular file nor a revision that git knows here%s%s%s",
                          what, why[0] ? " (git: " : "", why,
@@ -496,7 +465,7 @@ enum gate_status revision_resolve_baseline(const struct baseline_entry *entry,
         return GATE_OK;
     }
     if (status != GATE_NO_VERDICT || !hex_is(entry->commit, 40) ||
-        !ask_git(entry->commit, known, why, sizeof why))
+        !ask_git(entry->commit, known, NULL))
         return gate_fail(err, status, "%s%s", absent.message,
                          status == GATE_NO_VERDICT ? ", and no commit that is known here makes it"
                                                    : "");
