@@ -106,6 +106,17 @@ const struct document_kernel *document_kernel_of(const struct document_timing *o
     return old->n_kernels == 1 && new->n_kernels == 1 ? &old->kernels[0] : NULL;
 }
 
+void document_count_named(const struct shape *s, void *counts, const char *name)
+{
+    for (const struct field *f = s->fields; f < s->fields + s->n; f++) {
+        size_t k = 0;
+        while (name[k] && f->key[k] == (name[k] == ' ' ? '_' : name[k]))
+            k++;
+        if (!name[k] && !f->key[k])
+            document_count((int64_t *)(void *)((char *)counts + f->offset), 1);
+    }
+}
+
 /* `element` begins with its id. */
 static void keep_id(const struct shape *element, void *list, size_t *n, const char *id)
 {

@@ -83,7 +83,17 @@ const struct document_kernel *document_kernel_of(const struct document_timing *o
 extern const struct shape document_shape, document_output_shape, document_device_shape,
     document_library_shape, document_absent_shape, document_arm_shape, document_blame_shape,
     document_calibrated_shape, document_case_shape, document_ceilings_shape, document_covered_shape,
+    document_covered_layouts_shape, document_covered_values_shape, document_verify_shape,
     document_process_shape, document_timing_shape;
+
+/* Adds to a count that is not there rather than 0; or to the one whose key is a name, with '_' for
+ * its spaces. */
+static inline void document_count(int64_t *n, int64_t more)
+{
+    if (more > 0)
+        *n = *n > 0 ? *n + more : more;
+}
+void document_count_named(const struct shape *s, void *counts, const char *name);
 
 /* Removes all cases with other ids, also from the calibration. */
 void document_keep_case(struct document *d, const char *id);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/launch/arm.h"
 
+#include <inttypes.h>
 #include <sha2.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #include "gate/base/alloc.h"
+#include "gate/base/buf.h"
 #include "gate/base/utf8.h"
 
 /* ---- plans ---- */
@@ -75,6 +77,12 @@ void verification_fault(struct verification *v, const char *format, ...)
     utf8_trim(v->message);
 }
 
+void verification_skip(struct verification *v, int64_t *reason)
+{
+    document_count(reason, 1);
+    v->record.skipped++;
+}
+
 enum gate_status arm_prepare(struct device *d, const struct kg_problem *p, struct arm *arm,
                              const struct kg_kernel *k, struct gate_error *err)
 {
@@ -112,6 +120,12 @@ struct arm_launch arm_launch_of(const struct arm *arm, const struct kg_kernel *k
                                .workspace = workspace};
 }
 
+void arm_release(struct arm *arm)
+{
+    free(arm->samples);
+    free(arm->code.launches);
+}
+
 enum kg_status arm_launch(void *context, unsigned index, void *stream)
 {
     const struct arm_launch *l = context;
@@ -127,25 +141,59 @@ enum kg_status arm_launch(void *context, unsigned index, void *stream)
 
 /* ---- machine code ---- */
 
-static unsigned larger(unsigned a, unsigned b)
+static int64_t larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
 
-struct code code_of(const struct device_kernels *kernels, unsigned calls,
-                    const struct machine_code *library, unsigned architecture)
+/* `hex`: of its code; "": not known. */
+static void add_kernel(struct code *code, size_t at, const struct device_kernel *k, unsigned calls,
+                       const char *hex, const struct machine_kernel *own)
 {
-    struct code code = {.sequence = kernels->sequence};
+    struct resources found;
+    struct document_kernel *to = &code->kernels[at];
+    char *name = code->texts[at].name, *grid = code->texts[at].grid, *block = code->texts[at].block;
+    snprintf(name, sizeof code->texts[at].name, "%s", k->name);
+    snprintf(grid, sizeof code->texts[at].grid, "%u x %u x %u", k->grid[0], k->grid[1], k->grid[2]);
+    snprintf(block, sizeof code->texts[at].block, "%u x %u x %u", k->block[0], k->block[1],
+             k->block[2]);
+    memcpy(code->texts[at].sha256, hex, strlen(hex) + 1);
+    memset(found.of, -1, sizeof found.of);
+    if (own)
+        found = resources_of(own);
+    *to = (struct document_kernel){.name = name,
+                                   .grid = grid,
+                                   .block = block,
+                                   .code_sha256 = *hex ? code->texts[at].sha256 : NULL,
+                                   .launches = -1,
+                                   .shared_bytes = k->shared_bytes,
+                                   .registers = k->registers, /* as the driver has it */
+                                   .stack = found.of[RESOURCE_STACK],
+                                   .local_stores = found.of[RESOURCE_LOCAL_STORES],
+                                   .local_loads = found.of[RESOURCE_LOCAL_LOADS],
+                                   .barriers = found.of[RESOURCE_BARRIERS],
+                                   .code = found.of[RESOURCE_CODE]};
+    if (k->launches % calls ==
+        0) /* calls that do not all launch the same have no number for each */
+        document_count(&to->launches, k->launches / calls);
+}
+
+void code_read(struct code *code, const struct device_kernels *kernels, unsigned calls,
+               const struct machine_code *library, unsigned architecture,
+               struct document_timing *out)
+{
+    RELEASED_BY(buf_release) struct buf launches = buf_of(LAUNCHES_TEXT_MAX);
     SHA2_CTX context;
     bool known = library && kernels->n > 0;
+    bool whole = kernels->order && kernels->n <= DOCUMENT_KERNELS_MAX;
+    *code = (struct code){.sequence = kernels->sequence};
     SHA256Init(&context);
     for (size_t i = 0; i < kernels->n; i++) {
         const struct device_kernel *k = &kernels->list[i];
         char hex[65] = "";
-        code.has_resources = true;
-        code.registers = larger(code.registers, k->registers);
-        code.spill_bytes = larger(code.spill_bytes, k->local_bytes);
-        code.shared_bytes = larger(code.shared_bytes, k->shared_bytes);
+        out->registers = larger(out->registers, k->registers);
+        out->spill_bytes = larger(out->spill_bytes, k->local_bytes);
+        out->shared_bytes = larger(out->shared_bytes, k->shared_bytes);
         if (!library || !machine_code_hash(library, k->name, hex)) {
             known = false;
             hex[0] = '\0';
@@ -154,29 +202,24 @@ struct code code_of(const struct device_kernels *kernels, unsigned calls,
         SHA256Update(&context, (const uint8_t *)k->grid, sizeof k->grid);
         SHA256Update(&context, (const uint8_t *)k->block, sizeof k->block);
         SHA256Update(&context, (const uint8_t *)&k->shared_bytes, sizeof k->shared_bytes);
-        if (code.n_kernels == CODE_KERNELS_MAX)
+        if (i >= DOCUMENT_KERNELS_MAX)
             continue;
-        struct code_kernel *kept = &code.kernels[code.n_kernels++];
-        kept->name = k->name;
-        memcpy(kept->sha256, hex, sizeof kept->sha256);
-        memcpy(kept->grid, k->grid, sizeof kept->grid);
-        memcpy(kept->block, k->block, sizeof kept->block);
-        kept->shared_bytes = k->shared_bytes;
-        /* Calls that do not all launch the same have no number for each. */
-        kept->launches = k->launches % calls ? 0 : k->launches / calls;
         /* Of two of one name, as the cubins of a bundle may have, nobody knows which one ran. */
-        const struct machine_kernel *own =
-            hex[0] ? machine_code_on(library, k->name, architecture) : NULL;
-        for (int r = 0; r < RESOURCE_COUNT; r++)
-            kept->resources.of[r] = -1;
-        if (own)
-            kept->resources = resources_of(own);
-        kept->resources.of[RESOURCE_REGISTERS] = k->registers; /* as the driver has it */
+        add_kernel(code, i, k, calls, hex,
+                   hex[0] ? machine_code_on(library, k->name, architecture) : NULL);
+        out->kernels = code->kernels;
+        out->n_kernels = i + 1;
+        whole &= code->kernels[i].launches > 0;
+        buf_printf(&launches, "launches %u code %s grid %ux%ux%u block %ux%ux%u shared %u; ",
+                   k->launches / calls, hex, k->grid[0], k->grid[1], k->grid[2], k->block[0],
+                   k->block[1], k->block[2], k->shared_bytes);
     }
-    if (known)
-        SHA256End(&context, code.sha256);
-    code.is_whole = known && kernels->n == code.n_kernels;
-    return code;
+    buf_printf(&launches, "order %016" PRIx64, kernels->order);
+    if (!known)
+        return;
+    SHA256End(&context, code->sha256);
+    out->code_sha256 = code->sha256;
+    out->launches = code->launches = whole ? buf_detach(&launches) : NULL;
 }
 
 bool code_is_same(const struct code *a, const struct code *b)

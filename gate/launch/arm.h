@@ -17,85 +17,49 @@
 
 #define ARMS_MAX 8
 
-/* Checks that were wanted and not made as asked. */
-struct left_out {
-    unsigned refused;     /* layouts, by the kernel */
-    unsigned not_served;  /* shapes that no kernel of the library serves */
-    unsigned not_guarded; /* looked at in plain memory, since the device gave no other */
-    unsigned too_large;   /* shapes, for the tier or the memory */
-    char why_not_guarded[160];
-    const char *not_declared; /* what the file of a user's op leaves out; NULL: nothing */
-};
-
-#define COVERAGE_VALUES 24
-#define COVERAGE_LAYOUTS 8
-
-/* What the checks have covered. */
-struct coverage {
-    unsigned values[COVERAGE_VALUES];   /* checks with each kind of inputs, an enum probe */
-    unsigned small, as_large, giant;    /* shapes other than the case's */
-    unsigned strided;                   /* checks in other layouts than dense ones */
-    unsigned layouts[COVERAGE_LAYOUTS]; /* checks in which a tensor has one, enum tensor_layout */
-    unsigned far, guarded;              /* checks with rows far apart, between unmapped pages */
-    unsigned launches;                  /* whose outputs were looked at */
-    unsigned in_a_row;                  /* of these, on one small shape */
-    unsigned on_the_case;               /* in a row, of which the last one is compared */
-    unsigned pairs, pairs_of;           /* of classes of sizes that met in a shape, of so many */
-};
-
-/* Worst figures over the seeds and outputs of one kernel's verification. */
+/* What is known of one kernel by its verification. */
 struct verification {
     bool ok;
-    unsigned seeds; /* input sets that were looked at */
-    double rel_fro; /* relative Frobenius error; NaN when an element is not finite */
-    /* The same of each output. */
-    double output_rel_fro[KG_MAX_TENSORS];
-    double limit;                      /* of rel_fro */
-    double max_abs;                    /* largest absolute error */
-    double allclose_1e2, allclose_1e3; /* smallest share of elements within atol = rtol */
-    int64_t nonfinite;
-    unsigned checks;     /* probes on neighbour shapes and layouts that were looked at */
-    bool own_shape_only; /* the case's kernel took no other shape than the case's in them */
-    struct left_out left_out;
-    struct coverage coverage;
-    char vendor[32];       /* the provider beside it; empty: none that is right */
-    double vendor_rel_fro; /* of the vendor's own kernel on the same inputs */
-    struct fingerprints fingerprints;
     char message[900]; /* empty when ok */
+    /* Its figures as the run's document has them, the worst over seeds and outputs; a count that is
+     * 0 is not there. Its texts and lists are those of the other members, once the case is done. */
+    struct document_verify record;
+    struct document_output outputs[DOCUMENT_OUTPUTS_MAX];
+    double vendor_rel_fro; /* of record.vendor, the provider beside it, on the same inputs */
+    unsigned probes;       /* that were asked, a bit each */
+    char why_not_guarded[160];
+    struct fingerprints fingerprints;
 };
 
 /* Notes what is wrong; the first fault is the message. */
 void verification_fault(struct verification *v, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Counts a check that was wanted and not made as asked, by its reason: refused, not_served,
+ * not_guarded or too_large of the record. */
+void verification_skip(struct verification *v, int64_t *reason);
+
 /* ---- what runs on the GPU when an arm is replayed ---- */
 
-#define CODE_KERNELS_MAX 16
-
-struct code_kernel {
-    const char *name; /* mangled; the library's, until it is closed */
-    char sha256[65];  /* of its machine code; "": not known */
-    unsigned grid[3], block[3];
-    unsigned shared_bytes; /* of a block, static and dynamic */
-    unsigned launches;     /* by a call of launch(); 0: not known */
-    struct resources resources;
-};
-
+/* What a replay runs, and what the timing of its arm points to. */
 struct code {
-    char sha256[65]; /* of the kernels' machine code and the shapes of their grids; "": not known */
     uint64_t sequence; /* of device_kernels */
-    uint64_t order;    /* the same of one launch; 0: not known */
-    bool is_whole;     /* all kernels are below */
-    bool has_resources;
-    unsigned registers, spill_bytes, shared_bytes; /* the most that one of the kernels takes */
-    struct code_kernel kernels[CODE_KERNELS_MAX];  /* the first ones */
-    size_t n_kernels;
+    char sha256[65]; /* of the kernels' machine code and the shapes of their grids; "": not known */
+    char *launches;  /* revision.h; NULL: not all of it is known */
+    struct document_kernel kernels[DOCUMENT_KERNELS_MAX]; /* the first ones */
+    struct {
+        char name[DOCUMENT_KERNEL_NAME_SIZE], sha256[65], grid[48], block[48];
+    } texts[DOCUMENT_KERNELS_MAX];
 };
 
-/* Of a replay of `calls` calls of launch(). `library`: the file that the kernels come from; NULL:
- * not known. `architecture`: the GPU's, 90 for sm_90. */
-struct code code_of(const struct device_kernels *kernels, unsigned calls,
-                    const struct machine_code *library, unsigned architecture);
+/*
+ * Of a replay of `calls` calls of launch(), whose order is that of one call. `library`: the file
+ * that the kernels come from; NULL: not known. `architecture`: the GPU's, 90 for sm_90. Fills what
+ * the timing says of it; registers, spilt and shared bytes are the most that a kernel takes.
+ */
+void code_read(struct code *code, const struct device_kernels *kernels, unsigned calls,
+               const struct machine_code *library, unsigned architecture,
+               struct document_timing *out);
 
 /* Do both replays run the same machine code, in the same order, on the same arguments? Two replays
  * of one process, on the same buffers; false where that is not known of one of them. */
@@ -113,10 +77,13 @@ struct arm {
     uint64_t workspace_bytes;            /* that its launches need */
     struct verification verification;
     bool timed;
-    struct document_timing timing; /* without its lists, which record_arm() adds */
-    double *samples_ns;            /* in the order taken, timing.samples; the arm's */
+    struct document_timing timing;
+    char *samples; /* of timing.samples_ns */
     struct code code;
 };
+
+/* Frees what it holds, but for the library's plans. */
+void arm_release(struct arm *arm);
 
 /* What a launch of an arm needs; the context of device_launch_fn for arm_launch(). */
 struct arm_launch {

@@ -334,7 +334,7 @@ static enum gate_status fill_from_the_host(struct work *w, struct gate_error *er
 static enum gate_status make_guard(struct work *w, struct gate_error *err)
 {
     struct bench *b = w->b;
-    struct left_out *left_out = &b->found->left_out;
+    struct verification *v = b->found;
     if (!w->t->guard || !image_layout_is_dense(&w->t->problem, &w->t->layout))
         return GATE_OK;
     enum gate_status status = guard_make(b->device, &b->guard, w->t->guard, w->t->far, &w->image,
@@ -343,10 +343,9 @@ static enum gate_status make_guard(struct work *w, struct gate_error *err)
         w->guard = status ? GUARD_NONE : w->t->guard;
         return status;
     }
-    left_out->not_guarded++;
-    if (!left_out->why_not_guarded[0])
-        utf8_print(left_out->why_not_guarded, sizeof left_out->why_not_guarded, "%.159s",
-                   err->message);
+    verification_skip(v, &v->record.not_guarded);
+    if (!v->why_not_guarded[0])
+        utf8_print(v->why_not_guarded, sizeof v->why_not_guarded, "%.159s", err->message);
     return GATE_OK;
 }
 
@@ -398,23 +397,38 @@ static enum gate_status set_up_on_the_device(struct work *w, struct gate_error *
 
 /* ---- a trial ---- */
 
+/* What the trial covers. */
+static void count_check(const struct work *w, struct document_verify *v)
+{
+    const struct trial *t = w->t;
+    const unsigned bit = 1u << t->probe;
+    v->checks++;
+    v->has_covered = true;
+    document_count(&v->values, !(w->b->found->probes & bit));
+    w->b->found->probes |= bit;
+    document_count_named(&document_covered_values_shape, &v->covered.values, probe_class(t->probe));
+    document_count(&v->covered.layouts.unmapped_beside,
+                   w->guard == GUARD_BEHIND || w->guard == GUARD_BEFORE);
+    document_count(&v->covered.layouts.far_rows, w->guard == GUARD_FAR);
+    document_count(&v->layouts, w->guard == GUARD_FAR);
+    if (w->guard != GUARD_FAR)
+        image_layout_count(&t->problem, &t->layout, v);
+    if (t->counted) {
+        document_count(t->counted, 1);
+        document_count(&v->shapes, 1);
+    }
+}
+
 static enum gate_status run(struct work *w, bool *refused, struct gate_error *err)
 {
     const struct trial *t = w->t;
     struct verification *v = w->b->found;
     const enum gate_status status = launch_once(w, refused, err);
     if (*refused) {
-        v->left_out.refused++;
+        verification_skip(v, &v->record.refused);
         return GATE_OK;
     }
-    v->checks++;
-    v->coverage.values[t->probe]++;
-    v->coverage.far += w->guard == GUARD_FAR;
-    v->coverage.guarded += w->guard == GUARD_BEHIND || w->guard == GUARD_BEFORE;
-    if (w->guard != GUARD_FAR)
-        image_layout_count(&t->problem, &t->layout, &v->coverage);
-    if (t->counted)
-        ++*t->counted;
+    count_check(w, &v->record);
     TRY(status);
     TRY(look(w, true, err));
     for (unsigned i = 0; i < t->repeats && v->ok; i++) {
@@ -441,12 +455,13 @@ static enum gate_status try_once(struct bench *b, const struct trial *t, bool *r
         t->on_device ? set_up_on_the_device(&w, err) : set_up_on_the_host(&w, err);
     *refused = false;
     if (status == GATE_ENVIRONMENT && t->on_device) {
-        b->found->left_out.too_large++;
+        verification_skip(b->found, &b->found->record.too_large);
         status = GATE_OK;
     } else if (!status && b->found->ok) {
         status = run(&w, refused, err);
     }
-    b->found->coverage.launches += w.launches;
+    document_count(&b->found->record.launches, w.launches);
+    document_count(&b->found->record.covered.launches.of_checks, w.launches);
     image_release(&w.image);
     free(w.after);
     for (unsigned i = 0; i < KG_MAX_TENSORS; i++) {
@@ -522,7 +537,7 @@ bool bench_choose(struct bench *b, const struct kg_problem *p, bool large, enum 
                   : device_reserve(b->device, &b->workspace,
                                    (size_t)b->workspace_bytes + 2 * IMAGE_RED_ZONE, err);
     if (large && *status == GATE_ENVIRONMENT) {
-        b->found->left_out.too_large++;
+        verification_skip(b->found, &b->found->record.too_large);
         *status = GATE_OK;
         return false;
     }

@@ -48,7 +48,7 @@ struct trial {
     bool on_device;
     bool launches_only;              /* a sanitizer looks at them: nothing is compared */
     const struct trial_given *given; /* NULL: inputs are made */
-    unsigned *counted;               /* of a class of shapes; NULL: none */
+    int64_t *counted;                /* of a class of shapes; NULL: none */
 };
 
 #define TRIAL_TEXT_MAX (PROBLEM_ID_MAX + LAYOUT_TEXT_MAX + 120)

@@ -22,11 +22,17 @@
 
 struct verification verification_start(const struct kg_problem *p)
 {
-    return (struct verification){.ok = true,
-                                 .limit = compare_limit(p, PROBE_NORMAL),
-                                 .allclose_1e2 = 1,
-                                 .allclose_1e3 = 1,
-                                 .left_out.not_declared = op_of(p)->not_declared};
+    struct verification v = {.ok = true};
+    struct document_verify *r = &v.record;
+    fields_clear(&document_verify_shape, r);
+    r->seeds = r->nonfinite = r->checks = r->skipped = 0;
+    r->rel_fro = r->max_abs = 0;
+    r->allclose_1e2 = r->allclose_1e3 = 1;
+    r->limit = compare_limit(p, PROBE_NORMAL);
+    r->not_declared = op_of(p)->not_declared;
+    for (uint32_t i = 0; i < p->n_out; i++)
+        v.outputs[i].name = op_of(p)->tensors[p->n_in + i].name;
+    return v;
 }
 
 static double max_nan(double a, double b)
@@ -72,12 +78,13 @@ static enum gate_status verify_outputs(struct device *d, const struct suite_case
         TRY(own_reference_asked(d, &look, r->out[i], err));
         const struct device_comparison *found = &look.found;
         const double rel_fro = compare_whole_error(&look), n = (double)found->elements;
-        v->rel_fro = max_nan(v->rel_fro, rel_fro);
-        v->output_rel_fro[i] = max_nan(v->output_rel_fro[i], rel_fro);
-        v->max_abs = max_nan(v->max_abs, found->max_abs);
-        v->allclose_1e2 = fmin(v->allclose_1e2, 1 - (double)found->over_1e2 / n);
-        v->allclose_1e3 = fmin(v->allclose_1e3, 1 - (double)found->over_1e3 / n);
-        v->nonfinite += found->nonfinite;
+        struct document_verify *worst = &v->record;
+        worst->rel_fro = max_nan(worst->rel_fro, rel_fro);
+        v->outputs[i].rel_fro = max_nan(v->outputs[i].rel_fro, rel_fro);
+        worst->max_abs = max_nan(worst->max_abs, found->max_abs);
+        worst->allclose_1e2 = fmin(worst->allclose_1e2, 1 - (double)found->over_1e2 / n);
+        worst->allclose_1e3 = fmin(worst->allclose_1e3, 1 - (double)found->over_1e3 / n);
+        worst->nonfinite += found->nonfinite;
         if (!compare_is_right(&look, text, sizeof text))
             verification_fault(v, "%s", text);
         if (expected)
@@ -247,7 +254,7 @@ static enum gate_status verify_once(const struct verify_job *job, struct arm *ar
             TRY(status);
     }
     TRY(verify_launch(job, arm, err));
-    arm->verification.seeds++;
+    arm->verification.record.seeds++;
     TRY(verify_outputs(d, job->c, job->operands, job->reference, fault != NULL, &arm->verification,
                        err));
     return check_zones(job, arm, poison, err);
@@ -324,9 +331,8 @@ enum gate_status verify_arms(const struct verify_job *job, struct gate_error *er
         const struct arm *other = &job->arms[i];
         if (other->role != ROLE_PROVIDER || !other->verification.ok)
             continue;
-        snprintf(arm->verification.vendor, sizeof arm->verification.vendor, "%s",
-                 other->library->table->provider);
-        arm->verification.vendor_rel_fro = other->verification.rel_fro;
+        arm->verification.record.vendor = other->library->table->provider;
+        arm->verification.vendor_rel_fro = other->verification.record.rel_fro;
     }
     if (status || !arm->verification.ok)
         return status;

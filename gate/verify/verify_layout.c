@@ -133,7 +133,7 @@ bool image_layout_is_dense(const struct kg_problem *p, const struct image_layout
 }
 
 void image_layout_count(const struct kg_problem *p, const struct image_layout *layout,
-                        struct coverage *coverage)
+                        struct document_verify *v)
 {
     struct problem_tensor about[PROBLEM_MAX_TENSORS];
     unsigned seen = 0;
@@ -141,9 +141,10 @@ void image_layout_count(const struct kg_problem *p, const struct image_layout *l
         seen |= 1u << layout_here(&about[i], layout->of[i]);
     if (seen & ~(1u << TENSOR_DENSE))
         seen &= ~(1u << TENSOR_DENSE);
-    coverage->strided += !(seen & 1u << TENSOR_DENSE);
+    document_count(&v->layouts, !(seen & 1u << TENSOR_DENSE));
     for (unsigned kind = 0; kind < TENSOR_LAYOUTS; kind++)
-        coverage->layouts[kind] += seen >> kind & 1;
+        if (seen >> kind & 1)
+            document_count_named(&document_covered_layouts_shape, &v->covered.layouts, names[kind]);
 }
 
 /* Elements from one row to the next; no row begins within a byte. */

@@ -61,7 +61,7 @@ bool image_layout_is_dense(const struct kg_problem *p, const struct image_layout
 /* Adds one check in the layout: one to each kind that a tensor has, of the dense ones only where
  * all are. */
 void image_layout_count(const struct kg_problem *p, const struct image_layout *layout,
-                        struct coverage *coverage);
+                        struct document_verify *v);
 
 struct image {
     struct kg_problem problem;

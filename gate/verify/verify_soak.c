@@ -206,9 +206,9 @@ enum gate_status soak_small(struct bench *b, const struct kg_problem *p,
         status = launch_first(&x, err);
     if (!status && b->found->ok)
         status = launch_rounds(&x, err);
-    b->found->checks++;
-    b->found->coverage.launches += x.launches;
-    b->found->coverage.in_a_row += x.launches;
+    b->found->record.checks++;
+    document_count(&b->found->record.launches, x.launches);
+    document_count(&b->found->record.covered.launches.in_a_row, x.launches);
     if (status == GATE_WRONG)
         describe_soak(&x, err->message);
     for (unsigned v = 0; v < VARIANTS; v++)
@@ -251,8 +251,8 @@ enum gate_status endure_own(struct device *d, struct arm_launch *launch,
     }
     TRY(holdings_read(d, &held[2], err));
     TRY(operands_hash_outputs(d, launch->sets, 1, &last, err));
-    v->checks++;
-    v->coverage.on_the_case += n + 1;
+    v->record.checks++;
+    document_count(&v->record.covered.launches.on_the_case, n + 1);
     holdings_compare(held, n, is_host(d), v);
     if (last != first && !kernel_may_differ(launch->kernel))
         verification_fault(v,

@@ -83,7 +83,7 @@ static void try_dense(struct round *r, const struct trial *t)
     announce(r, &one);
     const enum gate_status status = bench_try(&r->bench, &one, &unused);
     r->bench.found = found;
-    if (!status && dense.checks)
+    if (!status && dense.record.checks)
         snprintf(found->message + used, sizeof found->message - used, "; in dense tensors it is %s",
                  dense.ok ? "right" : "wrong too");
 }
@@ -187,7 +187,7 @@ static enum gate_status check_own(struct round *r, const struct kg_problem *p,
         TRY(check(r, p, sharpest(p), layout_in_turn(r, p, SHAPES_MAX), GUARD_NONE, err));
         return check_guarded(r, p, err);
     }
-    r->bench.found->left_out.too_large++;
+    verification_skip(r->bench.found, &r->bench.found->record.too_large);
     if (r->job->tier == VERIFY_SMALL)
         return GATE_OK;
     const bool exact = probe_applies(PROBE_INTEGERS, p);
@@ -203,7 +203,7 @@ static enum gate_status check_own(struct round *r, const struct kg_problem *p,
     while (exact && problem_flops(&t.problem) > OWN_FLOPS && op_size(&t.problem, sum) > 2 * LEAST_K)
         op_set_size(&t.problem, sum, op_size(&t.problem, sum) / 2 / EVEN_K * EVEN_K);
     if (!bench_kernel(&r->bench, &t.problem)) {
-        r->bench.found->left_out.not_served++;
+        verification_skip(r->bench.found, &r->bench.found->record.not_served);
         return GATE_OK;
     }
     bench_prepare(&r->bench, &t.problem);
@@ -264,15 +264,17 @@ static void find_shapes(struct round *r, const struct kg_problem *p)
     for (unsigned i = 0; i < n; i++) {
         const struct kg_kernel *kernel = bench_kernel(&r->bench, &all[i]);
         r->served_elsewhere |= kernel == r->bench.arm->kernel;
-        v->left_out.not_served += !kernel;
         if (kernel)
             r->shape[r->n++] = all[i];
+        else
+            verification_skip(v, &v->record.not_served);
     }
     add_values(r, p);
     const struct shapes_cover cover = shapes_cover(p, others, r->shape, r->n);
-    v->coverage.small += r->n;
-    v->coverage.pairs = cover.pairs;
-    v->coverage.pairs_of = cover.of;
+    document_count(&v->record.shapes, r->n);
+    document_count(&v->record.covered.shapes.small, r->n);
+    document_count(&v->record.pairs, cover.pairs);
+    document_count(&v->record.pairs_of, cover.of);
     for (unsigned i = 0; i < r->n && v->ok; i++)
         bench_prepare(&r->bench, &r->shape[i]);
 }
@@ -338,7 +340,8 @@ static enum gate_status check_far(struct round *r, const struct kg_problem *p,
 {
     struct kg_problem small = guard_far_problem(p);
     bool serves = op_fit(op_of(p), &small) && bench_kernel(&r->bench, &small);
-    r->bench.found->left_out.not_served += !serves;
+    if (!serves)
+        verification_skip(r->bench.found, &r->bench.found->record.not_served);
     if (r->job->tier == VERIFY_SMALL || !serves || !r->bench.found->ok)
         return GATE_OK;
     bench_prepare(&r->bench, &small);
@@ -455,15 +458,16 @@ static struct image_layout layout_of_large(const struct round *r, unsigned n)
 
 /* On random inputs, in `n` layouts from number `first` on; counted where no kernel serves it. */
 static enum gate_status check_large(struct round *r, const struct kg_problem *p, unsigned first,
-                                    unsigned n, unsigned *counted, struct gate_error *err)
+                                    unsigned n, int64_t *counted, struct gate_error *err)
 {
     const struct kg_kernel *kernel = bench_kernel(&r->bench, p);
     if (!probe_applies(PROBE_NORMAL, p) || !r->bench.found->ok)
         return GATE_OK;
-    r->bench.found->left_out.not_served += !kernel;
     r->served_elsewhere |= kernel == r->bench.arm->kernel;
     if (kernel)
         bench_prepare(&r->bench, p);
+    else
+        verification_skip(r->bench.found, &r->bench.found->record.not_served);
     for (unsigned i = first; i < first + n && kernel; i++) {
         const struct trial t = {.problem = *p,
                                 .probe = PROBE_NORMAL,
@@ -498,7 +502,7 @@ static enum gate_status check_large_ones(struct round *r, const struct kg_proble
                                          struct gate_error *err)
 {
     struct kg_problem around[SHAPES_OWN_SIZE_MAX], giant[SHAPES_GIANT_MAX], wide[SHAPES_WIDE_MAX];
-    struct coverage *coverage = &r->bench.found->coverage;
+    struct document_covered_shapes *counts = &r->bench.found->record.covered.shapes;
     const bool host =
         device_info(r->bench.device)->kg.kind == KG_DEVICE_HOST || op_of(p)->reference_apart;
     const bool nightly = r->job->tier == VERIFY_NIGHTLY;
@@ -512,13 +516,13 @@ static enum gate_status check_large_ones(struct round *r, const struct kg_proble
                             : probes_itself(r->job->tier, p)       ? GIANTS_OF_SMALL
                                                                    : GIANTS_OF_LARGE;
     for (unsigned i = 0; i < n; i++)
-        TRY(check_large(r, &around[i], nightly ? 0 : i, nightly ? 3 : 1, &coverage->as_large, err));
+        TRY(check_large(r, &around[i], nightly ? 0 : i, nightly ? 3 : 1, &counts->as_large, err));
     for (unsigned i = 0; i < n_giant && i < giants; i++)
-        TRY(check_large(r, &giant[(r->job->seed + i) % n_giant], 1, 1, &coverage->giant, err));
+        TRY(check_large(r, &giant[(r->job->seed + i) % n_giant], 1, 1, &counts->giant, err));
     const unsigned n_wide =
         shapes_wide(p, device_info(r->bench.device)->kg.sm_count, nightly || !host, wide);
     for (unsigned i = 0; i < n_wide && r->job->tier != VERIFY_SMALL; i++)
-        TRY(check_large(r, &wide[i], 1, 1, &coverage->as_large, err));
+        TRY(check_large(r, &wide[i], 1, 1, &counts->as_large, err));
     bench_release(&r->bench);
     return GATE_OK;
 }
@@ -570,7 +574,7 @@ enum gate_status tier_checks(const struct verify_job *job, struct gate_error *er
     struct round *r = xcalloc(1, sizeof *r);
     *r = (struct round){.job = job, .bench = {.device = d, .arm = job->arms, .found = v}};
     enum gate_status status = check_all(r, &job->c->problem, err);
-    v->own_shape_only = !status && v->ok && !r->served_elsewhere;
+    v->record.own_shape_only = !status && v->ok && !r->served_elsewhere ? YES : UNKNOWN;
     if (!status)
         status = surroundings_compare(d, &before, more, v, err);
     bench_release(&r->bench);

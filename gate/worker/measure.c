@@ -152,7 +152,31 @@ static enum gate_status check_clock(const struct session *s, unsigned i, struct 
     return GATE_OK;
 }
 
-/* What the samples of an arm say; they become the arm's. */
+/* Base64 of little-endian float32, as the schema says: every platform of the gate is little-endian.
+ */
+static char *text_of_samples(const double *samples_ns, size_t n)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const size_t size = n * sizeof(float);
+    RELEASED_BY(free_at) float *values = xcalloc(n, sizeof *values);
+    for (size_t i = 0; i < n; i++)
+        values[i] = (float)samples_ns[i];
+    const unsigned char *bytes = (const unsigned char *)values;
+    char *text = xcalloc(1, size / 3 * 4 + 8), *to = text;
+    for (size_t i = 0; i < size; i += 3) {
+        size_t left = size - i;
+        unsigned word = (unsigned)bytes[i] << 16;
+        word |= left > 1 ? (unsigned)bytes[i + 1] << 8 : 0;
+        word |= left > 2 ? bytes[i + 2] : 0;
+        *to++ = digits[word >> 18];
+        *to++ = digits[word >> 12 & 63];
+        *to++ = left > 1 ? digits[word >> 6 & 63] : '=';
+        *to++ = left > 2 ? digits[word & 63] : '=';
+    }
+    return text;
+}
+
+/* What the samples of an arm say. */
 static enum gate_status summarise(struct session *s, unsigned i, struct gate_error *err)
 {
     const struct series *x = &s->series[i];
@@ -199,9 +223,8 @@ static enum gate_status summarise(struct session *s, unsigned i, struct gate_err
                          "work hides on another stream",
                          x->least_hidden_ns / 1e3, name);
     arm->timed = true;
-    free(arm->samples_ns);
-    arm->samples_ns = xcalloc(x->n, sizeof *arm->samples_ns);
-    memcpy(arm->samples_ns, x->ns, x->n * sizeof *x->ns);
+    free(arm->samples);
+    m->samples_ns = arm->samples = text_of_samples(x->ns, x->n);
     return GATE_OK;
 }
 
@@ -247,18 +270,18 @@ static void note_code(struct session *s)
     unsigned architecture = (unsigned)(10 * where->cc_major + where->cc_minor);
     for (unsigned i = 0; i < s->n_arms; i++) {
         struct arm *arm = &s->arms[i];
-        const struct device_kernels kernels =
-            device_replay_kernels(s->device, s->series[i].replay[0]);
-        struct code *code = &arm->code;
-        *code = code_of(&kernels, s->series[i].n_launches, arm->library->code, architecture);
-        code->order = s->series[i].order;
-        if (code->has_resources) {
-            arm->timing.registers = code->registers;
-            arm->timing.shared_bytes = code->shared_bytes;
-            arm->timing.spill_bytes = code->spill_bytes;
+        struct document_timing *m = &arm->timing;
+        struct device_kernels kernels = device_replay_kernels(s->device, s->series[i].replay[0]);
+        kernels.order = s->series[i].order;
+        code_read(&arm->code, &kernels, s->series[i].n_launches, arm->library->code, architecture,
+                  m);
+        if (i > 0 && arm->code.sha256[0])
+            m->same_code = code_is_same(&s->arms[0].code, &arm->code) ? YES : NO;
+        if (arm->role == ROLE_PROVIDER) { /* nothing is compared with its kernels */
+            m->launches = NULL;
+            m->kernels = NULL;
+            m->n_kernels = 0;
         }
-        if (i > 0 && code->sha256[0])
-            arm->timing.same_code = code_is_same(&s->arms[0].code, code) ? YES : NO;
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/worker/worker.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -280,12 +281,51 @@ enum gate_status task_read(const struct message_task *m, struct task *t, struct 
                : gate_fail(err, GATE_USAGE, "%s", fault.message);
 }
 
+static double finite_or_nan(double value)
+{
+    return isfinite(value) ? value : NAN;
+}
+
+/* Points the record to the texts and lists beside it. Of several outputs each has its error: those
+ * of a small one do not show in the worst of all. */
+static struct document_verify record_verification(struct verification *v, size_t n_out)
+{
+    struct document_verify *out = &v->record;
+    out->ok = v->ok;
+    out->message = v->message;
+    out->why_not_guarded = v->why_not_guarded[0] ? v->why_not_guarded : NULL;
+    out->rel_fro = out->seeds ? finite_or_nan(out->rel_fro) : NAN;
+    out->max_abs = out->seeds ? finite_or_nan(out->max_abs) : NAN;
+    if (!out->seeds)
+        out->allclose_1e2 = out->allclose_1e3 = 0;
+    for (size_t i = 0; i < n_out; i++)
+        v->outputs[i].rel_fro = finite_or_nan(v->outputs[i].rel_fro);
+    out->outputs = n_out > 1 && out->seeds ? v->outputs : NULL;
+    out->n_outputs = n_out;
+    if (out->vendor && out->rel_fro >= 0 && v->vendor_rel_fro > 0)
+        out->vendor_ratio = out->rel_fro / v->vendor_rel_fro;
+    else
+        out->vendor = NULL;
+    return *out;
+}
+static_assert(KG_MAX_TENSORS <= DOCUMENT_OUTPUTS_MAX, "all outputs have a place");
+
+static struct document_arm record_arm(struct arm *arm, size_t n_out)
+{
+    return (struct document_arm){.provider = arm->library->table->provider,
+                                 .role = (int)arm->role,
+                                 .kernel = arm->kernel->name,
+                                 .has_verify = true,
+                                 .verify = record_verification(&arm->verification, n_out),
+                                 .has_timing = arm->timed,
+                                 .timing = arm->timing};
+}
+
 void task_run(struct worker *w, struct task *t)
 {
     const enum case_outcome outcome = run(w, t);
     struct message_fingerprints texts;
     struct document_arm arms[ARMS_MAX];
-    struct record_memory memory[ARMS_MAX];
     struct message_answer answer = {
         .done = t->c.id,
         .nonce = t->message->nonce ? t->message->nonce : "",
@@ -310,12 +350,10 @@ void task_run(struct worker *w, struct task *t)
         answer.blame = t->found->document;
     }
     for (unsigned i = 0; i < t->n_arms; i++)
-        arms[i] = record_arm(&t->arms[i], &t->c.problem, &memory[i]);
+        arms[i] = record_arm(&t->arms[i], t->c.problem.n_out);
     send_message(w->out, &message_answer_shape, &answer);
-    for (unsigned i = 0; i < t->n_arms; i++) {
-        record_free(&memory[i]);
-        free(t->arms[i].samples_ns);
-    }
+    for (unsigned i = 0; i < t->n_arms; i++)
+        arm_release(&t->arms[i]);
     plan_release_all();
     device_free(w->device, &t->memory);
     device_free(w->device, &t->workspace);

@@ -115,22 +115,41 @@ static enum gate_status open_provider(struct worker *w, const char *path, struct
 static void send_greeting(struct worker *w)
 {
     const struct device_info *info = device_info(w->device);
+    const bool on_gpu = info->kg.kind == KG_DEVICE_CUDA;
+    const struct document_device device = {
+        .kind = on_gpu ? DEVICE_CUDA : DEVICE_HOST,
+        .model = info->model,
+        .name = info->name,
+        .uuid = info->uuid,
+        .sm_count = info->kg.sm_count,
+        .l2_bytes = (int64_t)info->kg.l2_bytes,
+        .memory_bytes = (int64_t)info->memory_bytes,
+        .capability = info->capability,
+        .driver = info->driver,
+        .runtime = info->runtime,
+        .power_limit_mw = (int64_t)info->power_limit_mw,
+        .sm_clock_max_mhz = (int64_t)info->sm_clock_max_mhz,
+    };
     struct document_library libraries[LIBRARIES_MAX];
     struct document_absent absent[LIBRARIES_MAX];
     struct message_greeting greeting = {.hello = MESSAGE_HELLO,
-                                        .device = record_device(info),
+                                        .device = device,
                                         .contract = measure_contract(w->device),
                                         .control_ns = w->control_ns > 0 ? w->control_ns : NAN,
                                         .libraries = libraries,
                                         .n_libraries = w->n_libraries,
                                         .absent = absent,
                                         .n_absent = w->n_absent};
-    if (info->kg.kind == KG_DEVICE_CUDA) {
+    if (on_gpu) {
         greeting.users_checked = info->users_checked ? YES : NO;
         greeting.launch_order_checked = info->launch_order_checked ? YES : NO;
     }
     for (unsigned i = 0; i < w->n_libraries; i++)
-        libraries[i] = record_library(&w->libraries[i], w->roles[i]);
+        libraries[i] = (struct document_library){.role = (int)w->roles[i],
+                                                 .provider = w->libraries[i].table->provider,
+                                                 .version = w->libraries[i].table->version,
+                                                 .file = w->libraries[i].file,
+                                                 .sha256 = w->libraries[i].sha256};
     for (unsigned i = 0; i < w->n_absent; i++)
         absent[i] = (struct document_absent){w->absent[i].name, w->absent[i].reason};
     send_message(w->out, &message_greeting_shape, &greeting);

@@ -65,24 +65,6 @@ enum gate_status task_read(const struct message_task *message, struct task *t,
 /* Runs it, says its phases and its end, and releases what it took. */
 void task_run(struct worker *w, struct task *t);
 
-/* ---- record.c: what a worker knows, as parts of a run document. Texts stay those of what is
- * recorded. ---- */
-
-struct document_device record_device(const struct device_info *info);
-struct document_library record_library(const struct library *lib, enum document_role role);
-
-/* What a recorded arm points to. */
-struct record_memory {
-    struct document_output outputs[DOCUMENT_OUTPUTS_MAX];
-    char *samples, *launches;
-    struct record_kernels *kernels;
-};
-
-/* *memory is the caller's (record_free), and holds what is recorded. */
-struct document_arm record_arm(const struct arm *arm, const struct kg_problem *p,
-                               struct record_memory *memory);
-void record_free(struct record_memory *memory);
-
 /* As the commands of cli/commands.h: returns the exit code. */
 int cmd_worker(int argc, char **argv);
 

@@ -127,20 +127,22 @@ int64_t draw_length(uint64_t *state, double most)
 static const struct {
     const char *name;
     bool exact;
+    const char *class; /* NULL: the name */
 } probes[PROBES] = {
     [PROBE_NORMAL] = {"random normal", false},
-    [PROBE_UNIFORM] = {"random in [0, 1)", false},
+    [PROBE_UNIFORM] = {"random in [0, 1)", false, "random uniform"},
     [PROBE_INTEGERS] = {"exact integers", true},
     [PROBE_CANCELLATION] = {"exact cancellation", true},
     [PROBE_EXPONENTS] = {"exact powers of two", true},
-    [PROBE_SPECIAL] = {"NaN and infinity", true},
-    [PROBE_SPECIAL_SECOND] = {"NaN and infinity in the second input", true},
-    [PROBE_NAN_SECOND] = {"NaN in the second input", true},
-    [PROBE_CONSTANT] = {"constant until near the end", false},
-    [PROBE_ZERO_FIRST] = {"zeros in the first input", false},
-    [PROBE_ZERO_SECOND] = {"zeros in the second input", false},
-    [PROBE_ZERO_THIRD] = {"zeros in another input", false},
-    [PROBE_ZERO_PARTS] = {"rows and tiles of zeros", false},
+    [PROBE_SPECIAL] = {"NaN and infinity", true, "nan and infinity"},
+    [PROBE_SPECIAL_SECOND] = {"NaN and infinity in the second input", true,
+                              "nan and infinity in second"},
+    [PROBE_NAN_SECOND] = {"NaN in the second input", true, "nan in second"},
+    [PROBE_CONSTANT] = {"constant until near the end", false, "constant"},
+    [PROBE_ZERO_FIRST] = {"zeros in the first input", false, "zeros"},
+    [PROBE_ZERO_SECOND] = {"zeros in the second input", false, "zeros"},
+    [PROBE_ZERO_THIRD] = {"zeros in another input", false, "zeros"},
+    [PROBE_ZERO_PARTS] = {"rows and tiles of zeros", false, "zeros"},
     [PROBE_ONE_VALUE] = {"one value", false},
     [PROBE_RETRIEVAL] = {"retrieval", false},
     [PROBE_RAMP] = {"score ramp", false},
@@ -149,13 +151,18 @@ static const struct {
     [PROBE_STRETCHED] = {"stretched scores", false},
     [PROBE_FAINT] = {"faint keys", false},
     [PROBE_LOW] = {"low scores", false},
-    [PROBE_LARGEST] = {"exact largest and smallest", true},
-    [PROBE_NAN] = {"NaN", false},
+    [PROBE_LARGEST] = {"exact largest and smallest", true, "exact largest"},
+    [PROBE_NAN] = {"NaN", false, "nan and infinity"},
 };
 
 const char *probe_name(enum probe probe)
 {
     return probes[probe].name;
+}
+
+const char *probe_class(enum probe probe)
+{
+    return probes[probe].class ? probes[probe].class : probes[probe].name;
 }
 
 bool probe_is_exact(enum probe probe)

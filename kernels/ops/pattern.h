@@ -145,6 +145,9 @@ bool plain_has_third(const struct kg_problem *p);
 
 const char *probe_name(enum probe probe);
 
+/* The class of inputs that it is counted in; '_' for the spaces is its key in a run document. */
+const char *probe_class(enum probe probe);
+
 /* What a problem's inputs are in it. */
 const char *probe_text(enum probe probe, const struct kg_problem *p);
 

@@ -212,7 +212,7 @@ static enum gate_status measure_some(struct device *d, const struct measure_poli
                                {.library = &library, .kernel = &kernel, .role = ROLE_PROVIDER}}};
     enum gate_status status = measure_arms(d, &c, 1, policy, p->arm, n_arms, look, NULL, &p->err);
     for (unsigned i = 0; i < 3; i++)
-        free(p->arm[i].samples_ns);
+        arm_release(&p->arm[i]);
     return status;
 }
 

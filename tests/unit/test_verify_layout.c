@@ -200,3 +200,30 @@ TEST(pinned_tensors_begin_at_one_place)
         size = image.size;
     }
 }
+
+static double counted(const struct shape *s, const int64_t *counts)
+{
+    double sum = 0;
+    for (size_t i = 0; i < s->n; i++)
+        sum += counts[i] > 0 ? (double)counts[i] : 0;
+    return sum;
+}
+
+/* What a check covers has a place in the run's document, whatever its layout and its inputs. */
+TEST(each_check_is_counted)
+{
+    const struct kg_problem p = attention(KG_F32, 0, 4, 2, 8, 8, 16);
+    struct document_verify v;
+    for (int kind = 0; kind < TENSOR_LAYOUTS; kind++) {
+        const struct image_layout layout = image_layout_of((enum tensor_layout)kind);
+        fields_clear(&document_verify_shape, &v);
+        image_layout_count(&p, &layout, &v);
+        assert_true(counted(&document_covered_layouts_shape, &v.covered.layouts.dense) == 1);
+    }
+    for (int probe = 0; probe < PROBES; probe++) {
+        fields_clear(&document_verify_shape, &v);
+        document_count_named(&document_covered_values_shape, &v.covered.values,
+                             probe_class((enum probe)probe));
+        assert_true(counted(&document_covered_values_shape, &v.covered.values.random_normal) == 1);
+    }
+}

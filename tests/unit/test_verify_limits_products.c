@@ -208,5 +208,5 @@ TEST(the_limit_that_is_told_is_that_of_the_comparison)
     problem_tensors(&tf32, about);
     compare_start(&look, &tf32, &about[2], PROBE_NORMAL, 0);
     assert_true(look.limit > problem_error_limit(&tf32));
-    assert_true(verification_start(&tf32).limit == look.limit);
+    assert_true(verification_start(&tf32).record.limit == look.limit);
 }
