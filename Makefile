@@ -118,8 +118,8 @@ LIBRARY_LD_FLAGS = -shared -Wl,-z,defs -Wl,--version-script=ci/kernel-library.ma
 # Asked when a program is linked, not when this file is read: `make run` may install them first.
 libs = $(shell $(PKG_CONFIG) --libs $(1))
 GATE_LIBS = $(call libs,sqlite3 libcjson libmd zlib libzstd) -ldl -lm
-SERVER_LIBS = $(call libs,sqlite3 libcjson libmd libmicrohttpd zlib libzstd) -ldl -lm
-TEST_LIBS = $(call libs,cmocka sqlite3 libcjson libmd libmicrohttpd zlib libzstd) -ldl -lm
+SERVER_LIBS = $(call libs,sqlite3 libcjson libmd libmicrohttpd gnutls zlib libzstd) -ldl -lm
+TEST_LIBS = $(call libs,cmocka sqlite3 libcjson libmd libmicrohttpd gnutls zlib libzstd) -ldl -lm
 
 # ---- sources ----------------------------------------------------------------------------------
 

@@ -42,6 +42,7 @@ build)
     [ "${CUDA-0}" != 1 ] || need_command g++ g++
     need_command pkg-config pkg-config
     need_library libmicrohttpd libmicrohttpd-dev
+    need_library gnutls libgnutls28-dev
     need_library sqlite3 libsqlite3-dev
     need_library libcjson libcjson-dev
     need_library libmd libmd-dev

@@ -3,6 +3,7 @@
 #include "server/request/auth.h"
 
 #include <errno.h>
+#include <gnutls/gnutls.h>
 #include <sha2.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,16 +47,6 @@ void auth_scope_text(unsigned scopes, char out[AUTH_MAX_SCOPES])
             len += (size_t)snprintf(out + len, AUTH_MAX_SCOPES - len, "%s%s", len ? "," : "",
                                     scope_names[bit]);
     }
-}
-
-bool auth_equal(const void *a, const void *b, size_t n)
-{
-    const volatile unsigned char *x = a;
-    const volatile unsigned char *y = b;
-    unsigned char differ = 0;
-    for (size_t i = 0; i < n; i++)
-        differ |= x[i] ^ y[i];
-    return differ == 0;
 }
 
 static void digest_of(const char *secret, unsigned char digest[TOKEN_DIGEST_BYTES])
@@ -103,7 +94,7 @@ enum auth_result auth_check(struct store *store, const char *authorization, int6
         return AUTH_FAILED;
     /* An id that is not there costs the same work as one that is. */
     digest_of(secret, digest);
-    bool same = auth_equal(digest, token.digest, sizeof digest);
+    bool same = gnutls_memcmp(digest, token.digest, sizeof digest) == 0;
     if (!found || !same || token.revoked_ms != 0 ||
         (token.expires_ms != 0 && token.expires_ms <= now_ms))
         return AUTH_REFUSED;

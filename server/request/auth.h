@@ -43,9 +43,6 @@ enum gate_status auth_new_token(struct store_token *out, char text[AUTH_TOKEN_LE
 /* Is it of the scheme Bearer, good or bad? NULL is not. */
 bool auth_is_bearer(const char *authorization);
 
-/* Takes as long for equal bytes as for others, whichever of them differ. */
-bool auth_equal(const void *a, const void *b, size_t n);
-
 /* "ingest,artifact" to bits, 0 when it is no such list; and back. */
 unsigned auth_parse_scopes(const char *text);
 void auth_scope_text(unsigned scopes, char out[AUTH_MAX_SCOPES]);

@@ -2,7 +2,7 @@
 /* webhook.c: see webhook.h. */
 #include "server/watch/webhook.h"
 
-#include <sha2.h>
+#include <gnutls/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +10,13 @@
 
 #include "server/api/api_call.h"
 #include "server/api/rows.h"
+#include "gate/base/alloc.h"
 #include "gate/base/clock.h"
 #include "gate/base/file.h"
 #include "gate/tracker/tracker.h"
 #include "server/ops/log.h"
 
-#define HMAC_BYTES SHA256_DIGEST_LENGTH
-#define BLOCK SHA256_BLOCK_LENGTH
+#define HMAC_BYTES 32
 #define SECRET_MIN 16
 #define SECRET_MAX 4096
 #define POLL_MS 1000         /* between looks for new steps */
@@ -195,59 +195,17 @@ static enum gate_status make_body(struct webhook *w, struct next *n, struct gate
     return status;
 }
 
-/* ---- HMAC-SHA256 (RFC 2104) ---- */
-
-static void digest(const uint8_t pad[BLOCK], const void *text, size_t len, uint8_t out[HMAC_BYTES])
+/* The HMAC-SHA256 of a text, in hex. */
+static enum gate_status sign(const void *key, size_t key_len, const void *text, size_t len,
+                             char hex[2 * HMAC_BYTES + 1], struct gate_error *err)
 {
-    SHA2_CTX context;
-    SHA256Init(&context);
-    SHA256Update(&context, pad, BLOCK);
-    SHA256Update(&context, text, len);
-    SHA256Final(out, &context);
-    explicit_bzero(&context, sizeof context);
-}
-
-static void hmac_sha256(const void *key, size_t key_len, const void *text, size_t len,
-                        uint8_t out[HMAC_BYTES])
-{
-    uint8_t inner[BLOCK] = {0}, outer[BLOCK];
-    if (key_len <= BLOCK) {
-        memcpy(inner, key, key_len);
-    } else {
-        SHA2_CTX context;
-        SHA256Init(&context);
-        SHA256Update(&context, key, key_len);
-        SHA256Final(inner, &context);
-    }
-    for (size_t i = 0; i < BLOCK; i++) {
-        outer[i] = inner[i] ^ 0x5c;
-        inner[i] ^= 0x36;
-    }
-    digest(inner, text, len, out);
-    uint8_t first[HMAC_BYTES];
-    memcpy(first, out, HMAC_BYTES);
-    digest(outer, first, HMAC_BYTES, out);
-    explicit_bzero(inner, sizeof inner);
-    explicit_bzero(outer, sizeof outer);
-}
-
-static void put_hex(char *out, const uint8_t *bytes, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-}
-
-static void sign(const struct webhook *w, const char *timestamp, const struct buf *body,
-                 char hex[2 * HMAC_BYTES + 1])
-{
-    struct buf text;
     uint8_t mac[HMAC_BYTES];
-    buf_init(&text, MAX_BODY + 64);
-    buf_printf(&text, "%s.", timestamp);
-    buf_append(&text, body->data, body->len);
-    hmac_sha256(w->secret.data, w->secret.len, text.data, text.len, mac);
-    put_hex(hex, mac, sizeof mac);
-    buf_release(&text);
+    int rc = gnutls_hmac_fast(GNUTLS_MAC_SHA256, key, key_len, text, len, mac);
+    if (rc < 0)
+        return gate_fail(err, GATE_INTERNAL, "cannot sign: %s", gnutls_strerror(rc));
+    for (size_t i = 0; i < sizeof mac; i++)
+        snprintf(hex + 2 * i, 3, "%02x", mac[i]);
+    return GATE_OK;
 }
 
 /* GATE_OK: the receiver has it. *retry_after: what it asked for when it does not want it. */
@@ -256,9 +214,12 @@ static enum gate_status post(struct webhook *w, const struct buf *body, long *re
 {
     char seconds[24], timestamp[64], hex[2 * HMAC_BYTES + 1], signature[128];
     const char *headers[] = {timestamp, signature, NULL};
+    RELEASED_BY(buf_release) struct buf signed_text = buf_of(MAX_BODY + 64);
     struct http_answer answer = {0};
     snprintf(seconds, sizeof seconds, "%lld", (long long)time(NULL));
-    sign(w, seconds, body, hex);
+    buf_printf(&signed_text, "%s.", seconds);
+    buf_append(&signed_text, body->data, body->len);
+    TRY(sign(w->secret.data, w->secret.len, signed_text.data, signed_text.len, hex, err));
     snprintf(timestamp, sizeof timestamp, "X-Gate-Timestamp: %s", seconds);
     snprintf(signature, sizeof signature, "X-Gate-Signature: sha256=%s", hex);
     struct http_request request = {
@@ -300,10 +261,9 @@ static bool deliver_next(struct webhook *w)
 {
     struct gate_error err = {0};
     struct buf body;
-    struct next n = {.call = {.store = w->store}};
+    struct next n = {.call = {.store = w->store, .emit = {.out = &body}}};
     long retry_after = 0;
     buf_init(&body, MAX_BODY);
-    emit_init(&n.call.emit, &body);
     enum gate_status status = make_body(w, &n, &err);
     bool taken = !status && (n.id != 0 || n.is_silence);
     if (taken)
@@ -319,7 +279,6 @@ static bool deliver_next(struct webhook *w)
         }
         w->n_failures = 0;
     }
-    emit_release(&n.call.emit);
     buf_release(&body);
     return taken && !status;
 }
@@ -380,13 +339,11 @@ static enum gate_status read_secret(const char *path, struct buf *out, struct ga
 }
 
 /* The address may be a secret itself, so that the database has its hash. */
-static void name_target(struct webhook *w)
+static enum gate_status name_target(struct webhook *w, struct gate_error *err)
 {
     char url[sizeof w->remote.url + sizeof w->query];
-    uint8_t mac[HMAC_BYTES];
     snprintf(url, sizeof url, "%s%s", w->remote.url, w->query);
-    hmac_sha256("webhook", 7, url, strlen(url), mac);
-    put_hex(w->target, mac, sizeof mac);
+    return sign("webhook", 7, url, strlen(url), w->target, err);
 }
 
 /* No message has the query: services that take no other sign of who asks have a key in it. */
@@ -415,7 +372,7 @@ static enum gate_status prepare(struct webhook *w, const struct background_optio
     TRY(read_address(w, o->webhook, err));
     TRY(read_secret(o->webhook_secret, &w->secret, err));
     TRY(http_client_version(version, err));
-    name_target(w);
+    TRY(name_target(w, err));
     return find_mark(w, err);
 }
 
