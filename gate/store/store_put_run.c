@@ -102,99 +102,38 @@ static enum gate_status place(struct store *s, const struct document *document,
 
 /* ---- the row ---- */
 
-#define MAX_OPS 32
+#define MAX_COUNT (INT64_C(1) << 40) /* of a case: sums of these do not overflow */
 
-/* Counts of verification, of which -1 is not known: their sum over cases, or the most of one. */
-#define COUNT_OF(member, most)                                                                     \
-    {                                                                                              \
-#member, offsetof(struct document_verify, member), most                                    \
-    }
-static const struct {
-    const char *name;
-    size_t at;
-    bool is_most;
-} counts[] = {
-    COUNT_OF(checks, false),   COUNT_OF(shapes, false),  COUNT_OF(layouts, false),
-    COUNT_OF(launches, false), COUNT_OF(skipped, false), COUNT_OF(values, true),
-    COUNT_OF(pairs, true),     COUNT_OF(pairs_of, true),
-};
-#define N_COUNTS (sizeof counts / sizeof counts[0])
-
-/* Of each op; empty where nothing is known. */
+/* What verification of each case covered, as JSON: [["op", checks, ...], ...]. */
 static void write_covered(const struct document *d, struct buf *out)
 {
-    struct {
-        const char *op;
-        int64_t cases, sum[N_COUNTS];
-    } list[MAX_OPS] = {{NULL, 0, {0}}};
-    size_t n = 0;
+    buf_putc(out, '[');
     for (size_t i = 0; i < d->n_cases; i++) {
         const struct document_arm *arm = document_candidate(&d->cases[i]);
-        const char *op = d->cases[i].op;
-        size_t at = 0;
-        if (!arm || !arm->has_verify || (arm->verify.values <= 0 && arm->verify.shapes <= 0))
+        const struct document_verify *v = arm && arm->has_verify ? &arm->verify : NULL;
+        if (!v || (v->values <= 0 && v->shapes <= 0))
             continue;
-        while (at < n && strcmp(list[at].op, op) != 0)
-            at++;
-        if (at == MAX_OPS)
-            continue;
-        n += at == n;
-        list[at].op = op;
-        list[at].cases++;
-        for (size_t k = 0; k < N_COUNTS; k++) {
-            int64_t value, *sum = &list[at].sum[k];
-            memcpy(&value, (const char *)&arm->verify + counts[k].at, sizeof value);
-            if (value > 0 && (!counts[k].is_most || value > *sum))
-                *sum = counts[k].is_most ? value : *sum + value;
+        const int64_t counts[] = {v->checks,  v->shapes, v->layouts, v->launches,
+                                  v->skipped, v->values, v->pairs,   v->pairs_of};
+        buf_puts(out, out->len == 1 ? "[\"" : ",[\"");
+        json_escape(d->cases[i].op, out);
+        buf_putc(out, '"');
+        for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++) {
+            int64_t n = counts[k] < MAX_COUNT ? counts[k] : MAX_COUNT;
+            buf_printf(out, ",%lld", (long long)(n > 0 ? n : 0)); /* -1 is not known */
         }
+        buf_putc(out, ']');
     }
-    for (size_t i = 0; i < n; i++) {
-        buf_puts(out, i == 0 ? "[{\"op\":\"" : ",{\"op\":\"");
-        json_escape(list[i].op, out);
-        buf_printf(out, "\",\"runs\":1,\"cases\":%lld", (long long)list[i].cases);
-        for (size_t k = 0; k < N_COUNTS; k++)
-            buf_printf(out, ",\"%s\":%lld", counts[k].name, (long long)list[i].sum[k]);
-        buf_putc(out, '}');
-    }
-    buf_puts(out, n > 0 ? "]" : "");
+    buf_putc(out, ']');
 }
 
-static void write_real(struct buf *out, const char *before, double value)
-{
-    if (isfinite(value))
-        buf_printf(out, "%s%.15g", before, value);
-    else
-        buf_printf(out, "%snull", before);
-}
-
-static void write_calibrated(const struct document_calibrated *c, struct buf *out)
-{
-    buf_puts(out, "{\"id\":\"");
-    json_escape(c->id, out);
-    write_real(out, "\",\"mde\":", c->mde);
-    buf_printf(out, ",\"resolved\":%s,\"injected\":[", c->resolved ? "true" : "false");
-    for (size_t i = 0; i < c->n_injected; i++) {
-        const struct document_injected *injected = &c->injected[i];
-        write_real(out, i == 0 ? "{\"share\":" : ",{\"share\":", injected->share);
-        buf_printf(out, ",\"decisions\":%lld,\"red\":%lld,\"pass\":%lld,\"no_verdict\":%lld}",
-                   (long long)injected->decisions, (long long)injected->red,
-                   (long long)injected->pass, (long long)injected->no_verdict);
-    }
-    buf_puts(out, "]}");
-}
-
-/* What a machine could tell, by `gate calibrate`. */
+/* The document of a calibration without its cases; empty where there is none. */
 static void write_calibration(const struct document *d, struct buf *out)
 {
-    if (!d->has_calibration)
-        return;
-    write_real(out, "{\"threshold\":", d->policy.threshold);
-    buf_printf(out, ",\"processes\":%lld,\"cases\":[", (long long)d->calibration.processes);
-    for (size_t i = 0; i < d->calibration.n_cases; i++) {
-        buf_puts(out, i == 0 ? "" : ",");
-        write_calibrated(&d->calibration.cases[i], out);
-    }
-    buf_puts(out, "]}");
+    struct document rest = *d;
+    rest.n_cases = 0;
+    if (d->has_calibration)
+        document_write(&rest, out);
 }
 
 static struct store_cell cell_mean(double sum_of_logs, int64_t n)
@@ -234,15 +173,7 @@ enum gate_status store_put_run_row(struct store *s, const struct document *d, in
         covered.failed || calibration.failed
             ? gate_fail(err, GATE_INTERNAL, "out of memory")
             : store_write(
-                  s,
-                  "INSERT INTO run (uuid, time_ms, revision_id, branch, subject, author, dirty,"
-                  " suite, device, device_name, host, gpu, machine, contract, epoch, verdict,"
-                  " exit_code, n_cases, n_pass, n_regression, n_improvement, n_wrong,"
-                  " n_no_verdict, n_environment, control_ns, control_drift, vendor_ratio,"
-                  " n_vendor, covered, calibration, place_ms, change, job) "
-                  "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,"
-                  " ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31,"
-                  " ?32, ?33)",
+                  s, store_script("put_run.sql"),
                   CELLS(cell_text(d->uuid), cell_integer(d->time_ms), cell_id(revision_id),
                         cell_text(d->git.branch), cell_text(d->git.subject),
                         cell_text(d->git.author ? d->git.author : ""), cell_integer(d->git.dirty),
@@ -256,7 +187,7 @@ enum gate_status store_put_run_row(struct store *s, const struct document *d, in
                         cell_integer(n[VERDICT_NO_VERDICT]), cell_integer(n[VERDICT_ENVIRONMENT]),
                         cell_mean(control, n_control), cell_real(d->control_drift),
                         cell_mean(vendor, n_vendor), cell_integer(n_vendor),
-                        cell_text(covered.len > 0 ? covered.data : NULL),
+                        cell_text(covered.data),
                         cell_text(calibration.len > 0 ? calibration.data : NULL),
                         cell_integer(*place_ms), cell_text(d->git.change ? d->git.change : ""),
                         cell_text(d->git.job ? d->git.job : "")),
