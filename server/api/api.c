@@ -68,9 +68,8 @@ void api_get(const struct route *route, const char *rest, struct store *store,
                      .request = request,
                      .query = route->query,
                      .rest = rest,
-                     .reply = reply};
-    emit_init(&c.emit, &reply->body);
-    buf_init(&c.rows, REPLY_MAX_BODY);
+                     .reply = reply,
+                     .emit = {.out = &reply->body}};
     enum gate_status status = store_read_begin(store, &c.err);
     if (!status) {
         status = answer(route, &c, if_none_match);
@@ -83,6 +82,4 @@ void api_get(const struct route *route, const char *rest, struct store *store,
     } else if (reply->body.failed) {
         reply_problem(reply, 500, "The answer is too long.");
     }
-    emit_release(&c.emit);
-    buf_release(&c.rows);
 }

@@ -178,7 +178,7 @@ static enum gate_status put_selection(struct call *c, const struct asked_action 
 
 static enum gate_status act(struct api_write *w, struct asked_action *asked)
 {
-    struct call c = {.store = w->store, .reply = w->reply};
+    struct call c = {.store = w->store, .reply = w->reply, .emit = {.out = &w->reply->body}};
     enum alert_step step;
     int64_t refused = 0;
     bool found;
@@ -199,11 +199,9 @@ static enum gate_status act(struct api_write *w, struct asked_action *asked)
                       refused, alert_state_name(asked->action.to));
     if (step != STEP_DONE)
         return GATE_OK;
-    emit_init(&c.emit, &w->reply->body);
     status = asked->is_one ? put_whole(&c, asked->ids, &found) : put_selection(&c, asked);
     if (status)
         w->err = c.err;
-    emit_release(&c.emit);
     return status;
 }
 

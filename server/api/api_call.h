@@ -45,8 +45,6 @@ struct call {
     const char *columns; /* those of a row that are asked for, with commas; NULL: all */
     struct gate_error err;
     enum gate_status status; /* of what a row's callback read */
-    struct buf rows;         /* of a list in CSV */
-    bool is_empty;           /* what is in rows is for the header only */
 };
 
 /* ---- parameters: api_parameter.c ---- */

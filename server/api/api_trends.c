@@ -83,19 +83,15 @@ static bool put_row(void *context, const struct store_row *row)
 
 static enum gate_status put_rows(struct trend *t)
 {
-    static const struct store_cell unknown[ROWS_MAX_COLUMNS];
-    static struct trend_series no_series;
     struct call *c = t->call;
     enum gate_status status = GATE_OK;
     rows_begin(c, "points");
+    rows_put_header(c, t->columns, "provider,role,contract");
     for (size_t i = 0; i < t->n_series && !status; i++) {
         t->of = &t->series[i];
         status = read_rows(t, t->of, put_row);
     }
     rows_end(c);
-    t->of = &no_series;
-    if (rows_lack_header(c))
-        put_row(t, &(struct store_row){unknown, (int)t->columns->n_columns});
     rows_close(c);
     return status;
 }
@@ -138,9 +134,7 @@ static bool read_columns(struct trend *t)
         return false;
     for (size_t i = 0; i < t->columns->n_columns; i++) {
         const struct rows_column *column = &t->columns->columns[i];
-        t->is_shown[i] =
-            !column->is_hidden &&
-            (c->columns ? rows_is_one_of(column->name, c->columns) : !column->is_extra);
+        t->is_shown[i] = rows_shows(c, column);
         /* A level of the chain needs the whole of it. */
         if (t->is_shown[i] && column->is_extra && !rows_is_one_of(column->name, "subject author"))
             t->split = c->site.main_branch;

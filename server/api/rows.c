@@ -139,8 +139,6 @@ bool rows_read_format(struct call *c)
     if (!read_word(c, "format", names, 3, EMIT_JSON, &form))
         return false;
     c->emit.form = (enum emit_form)form;
-    if (c->emit.form == EMIT_CSV)
-        c->emit.out = &c->rows;
     return true;
 }
 
@@ -161,27 +159,12 @@ bool rows_end(struct call *c)
     return c->emit.form == EMIT_JSON;
 }
 
-bool rows_lack_header(struct call *c)
-{
-    c->is_empty = c->emit.form == EMIT_CSV && !c->emit.has_header;
-    return c->is_empty;
-}
-
 void rows_close(struct call *c)
 {
-    if (c->emit.form == EMIT_CSV) {
-        struct buf *body = &c->reply->body;
-        c->reply->type = "text/csv; charset=utf-8; header=present";
-        buf_append(body, c->emit.header.data, c->emit.header.len);
-        buf_puts(body, "\r\n");
-        if (!c->is_empty)
-            buf_append(body, c->rows.data, c->rows.len);
-        body->failed |= c->rows.failed || c->emit.header.failed;
-        return;
-    }
     if (c->emit.form == EMIT_JSON)
         emit_close(&c->emit, '}');
-    buf_putc(c->emit.out, '\n');
+    if (c->emit.form != EMIT_CSV)
+        buf_putc(c->emit.out, '\n');
 }
 
 /* ---- rows ---- */
@@ -227,6 +210,33 @@ static const char *member_of(const struct rows_column *column)
     return column->group[0][0] ? column->group[0] : column->name;
 }
 
+bool rows_shows(const struct call *c, const struct rows_column *column)
+{
+    return !column->is_hidden && !(column->type == ROWS_JSON && c->emit.form == EMIT_CSV) &&
+           (c->columns ? rows_is_one_of(member_of(column), c->columns) : !column->is_extra);
+}
+
+void rows_put_header(struct call *c, const struct rows_query *query, const char *before)
+{
+    struct buf *out = c->emit.out;
+    const char *comma = before[0] != '\0' ? "," : "";
+    if (c->emit.form != EMIT_CSV)
+        return;
+    c->reply->type = "text/csv; charset=utf-8; header=present";
+    buf_puts(out, before);
+    for (size_t i = 0; i < query->n_columns; i++) {
+        const struct rows_column *column = &query->columns[i];
+        if (!rows_shows(c, column))
+            continue;
+        buf_puts(out, comma);
+        for (int depth = 0; depth < ROWS_MAX_NEST && column->group[depth][0]; depth++)
+            buf_printf(out, "%s_", column->group[depth]);
+        buf_puts(out, column->name);
+        comma = ",";
+    }
+    buf_puts(out, "\r\n");
+}
+
 /* `asked`: the members that are wanted; NULL: all. */
 static void put_cells(struct emit *e, const struct rows_column *columns, size_t n_columns,
                       const struct store_cell *cells, const char *asked)
@@ -246,7 +256,8 @@ static void put_cells(struct emit *e, const struct rows_column *columns, size_t 
         }
         if (column->is_hidden || (column->type == ROWS_JSON && e->form == EMIT_CSV))
             continue;
-        go_into(e, open, column);
+        if (e->form != EMIT_CSV)
+            go_into(e, open, column);
         emit_key(e, column->name);
         rows_put_cell(e, column, &cells[i]);
     }
@@ -332,9 +343,9 @@ bool rows_read_columns(struct call *c, const struct rows_query *query)
 
 static enum gate_status put_list(struct rows *r, rows_more_fn more, void *context)
 {
-    static const struct store_cell none[ROWS_MAX_COLUMNS];
     struct call *c = r->call;
     rows_begin(c, r->query->name);
+    rows_put_header(c, r->query, "");
     enum gate_status status =
         store_select(c->store, r->query->sql, give_value, put_row, r, &c->err);
     if (rows_end(c)) {
@@ -345,8 +356,6 @@ static enum gate_status put_list(struct rows *r, rows_more_fn more, void *contex
         if (r->query->n_keys > 0)
             emit_known_string(&c->emit, "next", r->has_more ? r->next : "");
     }
-    if (rows_lack_header(c))
-        put_row(r, &(struct store_row){none, ROWS_MAX_COLUMNS});
     rows_close(c);
     return status;
 }

@@ -129,14 +129,17 @@ bool rows_read_columns(struct call *c, const struct rows_query *query);
 /* format=json|rows|csv, before anything is written. */
 bool rows_read_format(struct call *c);
 /*
- * A list is rows_begin(), then rows between emit_row_begin() and emit_row_end(), rows_end(),
- * and rows_close(). Where rows_end() says true the form has room for more than rows: members
- * of the object around them. Where rows_lack_header() says true, before rows_close(), a row of
- * unknown values is to be written, for the names of its members.
+ * A list is rows_begin(), the header of CSV, then rows between emit_row_begin() and
+ * emit_row_end(), rows_end(), and rows_close(). Where rows_end() says true the form has room for
+ * more than rows: members of the object around them.
  */
 void rows_begin(struct call *c, const char *name);
+/* The names of the columns that are shown, behind those before them; nothing in JSON. Members of an
+ * object within a row have its name before theirs: "verdicts_pass". Arrays have no place. */
+void rows_put_header(struct call *c, const struct rows_query *query, const char *before);
+/* Is a column part of this answer? */
+bool rows_shows(const struct call *c, const struct rows_column *column);
 bool rows_end(struct call *c);
-bool rows_lack_header(struct call *c);
 void rows_close(struct call *c);
 
 #endif

@@ -8,30 +8,7 @@
 #include "gate/base/buf.h"
 #include "gate/base/json.h"
 
-#define MAX_HEADER 4096
-
-void emit_init(struct emit *e, struct buf *out)
-{
-    *e = (struct emit){.out = out};
-    buf_init(&e->header, MAX_HEADER);
-}
-
-void emit_release(struct emit *e)
-{
-    buf_release(&e->header);
-}
-
 /* Names are ours: they need no escape. */
-static void put_name(const struct emit *e, struct buf *out)
-{
-    for (int i = 0; i < e->n_prefixes; i++) {
-        buf_puts(out, e->prefix[i]);
-        buf_putc(out, '_');
-    }
-    buf_puts(out, e->key);
-}
-
-/* In JSON objects lie within each other, so a key is its own name. */
 static void put_key(struct emit *e)
 {
     size_t n = strlen(e->key);
@@ -50,28 +27,14 @@ static void separate(struct emit *e)
 {
     if (e->comma)
         buf_putc(e->out, ',');
-    if (e->form == EMIT_CSV && !e->has_header) {
-        if (e->comma)
-            buf_putc(&e->header, ',');
-        put_name(e, &e->header);
-    } else if (e->form != EMIT_CSV && e->key) {
+    if (e->form != EMIT_CSV && e->key)
         put_key(e);
-    }
     e->comma = true;
     e->key = NULL;
 }
 
-static bool is_flattened(const struct emit *e)
-{
-    return e->in_row && e->form == EMIT_CSV;
-}
-
 void emit_open(struct emit *e, char bracket)
 {
-    if (is_flattened(e)) {
-        e->prefix[e->n_prefixes++] = e->key;
-        return;
-    }
     separate(e);
     buf_putc(e->out, bracket);
     e->comma = false;
@@ -79,10 +42,6 @@ void emit_open(struct emit *e, char bracket)
 
 void emit_close(struct emit *e, char bracket)
 {
-    if (is_flattened(e)) {
-        e->n_prefixes--;
-        return;
-    }
     buf_putc(e->out, bracket);
     e->comma = true;
 }
@@ -93,18 +52,14 @@ void emit_row_begin(struct emit *e)
         e->comma = false;
     else
         emit_open(e, '{');
-    e->in_row = true;
 }
 
 void emit_row_end(struct emit *e)
 {
-    e->in_row = false;
-    if (e->form != EMIT_CSV) {
+    if (e->form == EMIT_CSV)
+        buf_puts(e->out, "\r\n");
+    else
         emit_close(e, '}');
-        return;
-    }
-    buf_puts(e->out, "\r\n");
-    e->has_header = true;
 }
 
 void emit_key(struct emit *e, const char *key)
@@ -244,7 +199,7 @@ void emit_arrays_begin(struct emit_arrays *a, size_t n, const struct emit *e)
     a->n = n;
     for (size_t i = 0; i < n; i++) {
         buf_init(&a->text[i], e->out->max);
-        emit_init(&a->to[i], &a->text[i]);
+        a->to[i] = (struct emit){.out = &a->text[i]};
     }
 }
 
@@ -259,7 +214,6 @@ void emit_arrays_end(struct emit_arrays *a, const char *const *names, struct emi
             e->out->failed |= a->text[i].failed;
             emit_close(e, ']');
         }
-        emit_release(&a->to[i]);
         buf_release(&a->text[i]);
     }
     emit_close(e, '}');

@@ -6,9 +6,7 @@
  * Commas are put by emit. Text is escaped; a number that is not finite becomes null.
  *
  * What is written between emit_row_begin() and emit_row_end() is an object in JSON. In CSV (RFC
- * 4180) the names of the first row become the header line, null is an empty field, an object within
- * a row is none of its own: the names of its members are put behind its key ("verdicts_pass"), and
- * arrays have no place.
+ * 4180) it is a line: values without keys, of which null is an empty field.
  */
 #ifndef SERVER_TEXT_EMIT_H
 #define SERVER_TEXT_EMIT_H
@@ -24,22 +22,12 @@ enum emit_form {
     EMIT_CSV
 };
 
-#define EMIT_MAX_NEST 2 /* objects within a row */
-
 struct emit {
     struct buf *out;
     enum emit_form form;
-    bool comma; /* the next value is not the first of its object or array */
-    bool in_row;
-    const char *key;                   /* of the next value; NULL: it has none */
-    const char *prefix[EMIT_MAX_NEST]; /* of the objects that are taken apart */
-    int n_prefixes;
-    struct buf header; /* of CSV, until it is written; emit_init() and emit_release() */
-    bool has_header;
+    bool comma;      /* the next value is not the first of its object or array */
+    const char *key; /* of the next value; NULL: it has none */
 };
-
-void emit_init(struct emit *e, struct buf *out); /* as JSON */
-void emit_release(struct emit *e);
 
 void emit_open(struct emit *e, char bracket);  /* '{' or '[' */
 void emit_close(struct emit *e, char bracket); /* '}' or ']' */

@@ -54,17 +54,14 @@ static void ask(const char *target)
     struct call c = {.store = store,
                      .site = {.main_branch = "main", .speaker = ""},
                      .request = &request,
-                     .reply = &reply};
-    emit_init(&c.emit, &reply.body);
-    buf_init(&c.rows, REPLY_MAX_BODY);
+                     .reply = &reply,
+                     .emit = {.out = &reply.body}};
     const struct route *route = route_find("GET", request.path, &c.rest);
     c.query = route ? route->query : NULL;
     fuzz_expect(route && route->get && route->get(&c) == GATE_OK, target, c.err.message);
     fuzz_expect(!reply.body.failed, target, "an answer that is too long");
     fuzz_expect(reply.status == 200, target, reply.body.data ? reply.body.data : "no answer");
     expect_json(&reply);
-    emit_release(&c.emit);
-    buf_release(&c.rows);
     reply_release(&reply);
 }
 
