@@ -24,62 +24,25 @@
 
 #define POSITIVE(member, flag) NUMBER(member, (flag) | ABOVE, 0, INFINITY)
 
-#define ID_TEXT(name)                                                                              \
+#define ID_TEXT(member, name)                                                                      \
     {                                                                                              \
-        .key = name, .kind = FIELD_TEXT, .flags = REQUIRED,                                        \
-        .offset = offsetof(struct OF, case_id), .least = 1, .most = ID_MAX                         \
+        .key = name, .kind = FIELD_TEXT, .flags = REQUIRED, .offset = offsetof(struct OF, member), \
+        .least = 1, .most = ID_MAX                                                                 \
     }
 
 static const char *const schemas[] = {"gate-baseline/1", NULL};
 
-/* clang-format off */
-#define ENTRY \
-    POSITIVE(p50_ns, REQUIRED), \
-    POSITIVE(p50_lo_ns, REQUIRED), \
-    POSITIVE(p50_hi_ns, REQUIRED), \
-    POSITIVE(p90_ns, REQUIRED), \
-    POSITIVE(control_ns, REQUIRED), \
-    SHARE(spread, REQUIRED), \
-    FORMED(kernel, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS), \
-    SIZE(input_sets, 0), \
-    FORMED(commit, REQUIRED, FORM_COMMIT, TEXT_MAX), \
-    FORMED(run_uuid, REQUIRED, FORM_UUID, TEXT_MAX), \
-    SIZE(time_ms, REQUIRED), \
-    TEXT(epoch, REQUIRED, TEXT_MAX), \
-    FORMED(library_sha256, REQUIRED, FORM_SHA256, TEXT_MAX), \
-    FORMED(code_sha256, 0, FORM_SHA256, TEXT_MAX), \
-    FORMED(op_sha256, 0, FORM_SHA256, TEXT_MAX), \
-    TEXT(launches, 0, LAUNCHES_TEXT_MAX), \
-    YES_NO(dirty), \
-    SHARE(rel_fro, 0), \
-    NAMED(outputs, 0, DOCUMENT_OUTPUTS_MAX, document_output), \
-    FORMED(vendor, 0, FORM_NAME, NAME_MAX_CHARACTERS), \
-    POSITIVE(vendor_ratio, 0), \
-    TEXTS(suites, 0, BASELINE_SUITES_MAX, NAME_MAX_CHARACTERS)
-
-#define CHANGE \
-    SIZE(time_ms, REQUIRED), \
-    ID_TEXT("case"), \
-    WORD(action, REQUIRED, field_actions), \
-    POSITIVE(from_ns, REQUIRED | NULLABLE), \
-    POSITIVE(to_ns, REQUIRED | NULLABLE), \
-    WORDS(reason, REQUIRED, REASON_MAX), \
-    WORDS(author, REQUIRED, TEXT_MAX), \
-    FORMED(commit, REQUIRED, FORM_COMMIT, TEXT_MAX), \
-    FORMED(run_uuid, REQUIRED, FORM_UUID, TEXT_MAX)
-/* clang-format on */
-
 #define OF baseline_entry
-static const struct field entry_fields[] = {ENTRY};
-static const struct shape entry_shape = SHAPE_OF(entry);
+SHAPE_BY(BASELINE_ENTRY);
 static const struct field listed_entry_fields[] = {
-    TEXT(device_model, 0, TEXT_MAX), TEXT(contract, 0, TEXT_MAX), ID_TEXT("case"), ENTRY};
+    TEXT(device_model, 0, TEXT_MAX), TEXT(contract, 0, TEXT_MAX), ID_TEXT(case_id, "case"),
+    BASELINE_ENTRY(FIELD_ROW)};
 const struct shape baseline_listed_entry_shape = SHAPE_OF(listed_entry);
 #undef OF
 
 #define OF baseline_case
-static const struct field one_case_fields[] = {PART(entry, entry)};
-SHAPE(one_case);
+static const struct field baseline_case_fields[] = {PART(entry, baseline_entry)};
+SHAPE(baseline_case);
 #undef OF
 
 #define OF_RATIO(name, part)                                                                       \
@@ -101,27 +64,20 @@ SHAPE(evidence);
 #undef OF
 
 #define OF baseline_trend
-static const struct field one_trend_fields[] = {LIST(runs, 0, 1, BASELINE_TREND_MAX, evidence)};
-SHAPE(one_trend);
+static const struct field baseline_trend_fields[] = {
+    LIST(runs, 0, 1, BASELINE_TREND_MAX, evidence)};
+SHAPE(baseline_trend);
 #undef OF
 
 #define OF baseline_change
-static const struct field change_fields[] = {CHANGE};
-static const struct shape change_shape = SHAPE_OF(change);
-static const struct field listed_change_fields[] = {TEXT(device_model, 0, TEXT_MAX), CHANGE};
+SHAPE_BY(BASELINE_CHANGE);
+static const struct field listed_change_fields[] = {TEXT(device_model, 0, TEXT_MAX),
+                                                    BASELINE_CHANGE(FIELD_ROW)};
 const struct shape baseline_listed_change_shape = SHAPE_OF(listed_change);
 #undef OF
 
 #define OF baseline_file
-static const struct field file_fields[] = {
-    CHOICE(schema, REQUIRED, schemas),
-    FORMED(device_model, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
-    FORMED(contract, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
-    MAP(cases, REQUIRED, one_case),
-    MAP(trends, 0, one_trend),
-    LIST(log, REQUIRED, 0, 1000000, change),
-};
-const struct shape baseline_file_shape = SHAPE_OF(file);
+SHAPE_BY(BASELINE_FILE);
 #undef OF
 
 /* ---- writing ---- */

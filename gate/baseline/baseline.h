@@ -24,32 +24,42 @@ struct baseline;
  * A baseline, as its file has it. Members have the names of their keys, and an unknown value is as
  * in document.h. One that is not read from a file begins with baseline_clear().
  */
+/* clang-format off */
+#define MEMBER_POSITIVE(member, flag) double member;
+#define MEMBER_ID_TEXT(member, key) const char *member;
+#define BASELINE_ENTRY(F) \
+    F(POSITIVE, p50_ns, REQUIRED) \
+    F(POSITIVE, p50_lo_ns, REQUIRED) \
+    F(POSITIVE, p50_hi_ns, REQUIRED) \
+    F(POSITIVE, p90_ns, REQUIRED) \
+    F(POSITIVE, control_ns, REQUIRED) /* of the control kernel when it was measured */ \
+    /* For a baseline without its library: SD over processes of ln(p50 / control), or what a \
+     * process knows its p50 within, whichever is more. */ \
+    F(SHARE, spread, REQUIRED) \
+    F(FORMED, kernel, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS) \
+    F(SIZE, input_sets, 0) /* that its samples rotated over */ \
+    F(FORMED, commit, REQUIRED, FORM_COMMIT, TEXT_MAX) \
+    F(FORMED, run_uuid, REQUIRED, FORM_UUID, TEXT_MAX) \
+    F(SIZE, time_ms, REQUIRED) /* start of the run that measured it */ \
+    F(TEXT, epoch, REQUIRED, TEXT_MAX) /* of the run, "" when it named none */ \
+    F(FORMED, library_sha256, REQUIRED, FORM_SHA256, TEXT_MAX) \
+    F(FORMED, code_sha256, 0, FORM_SHA256, TEXT_MAX) /* machine_code_of_file() of it */ \
+    F(FORMED, op_sha256, 0, FORM_SHA256, TEXT_MAX) /* of a user's op; NULL: it is built in */ \
+    F(TEXT, launches, 0, LAUNCHES_TEXT_MAX) /* what its launch() runs: revision.h */ \
+    F(YES_NO, dirty) /* built with changes that were not committed */ \
+    F(SHARE, rel_fro, 0) /* its error in that run: the worst of all outputs, */ \
+    F(NAMED, outputs, 0, DOCUMENT_OUTPUTS_MAX, document_output) /* of each of several, */ \
+    F(FORMED, vendor, 0, FORM_NAME, NAME_MAX_CHARACTERS) \
+    F(POSITIVE, vendor_ratio, 0) /* and over the vendor's on the same inputs */ \
+    /* Names of those that it was taken in; to be stored: those of the measurement, which are \
+     * added to the ones that are there. */ \
+    F(TEXTS, suites, 0, BASELINE_SUITES_MAX, NAME_MAX_CHARACTERS)
+
 struct baseline_entry {
     const char *device_model, *contract, *case_id; /* in listings alone */
-    double p50_ns, p50_lo_ns, p50_hi_ns, p90_ns;
-    double control_ns; /* of the control kernel when the baseline was measured */
-    double spread; /* for a baseline without its library: SD over processes of ln(p50 / control), or
-                      what a process knows its p50 within, whichever is more */
-    const char *kernel;
-    int64_t input_sets; /* that its samples rotated over; -1: not known */
-    const char *commit; /* 40 hex digits, or "" */
-    const char *run_uuid;
-    int64_t time_ms;                 /* start of the run that measured it */
-    const char *epoch;               /* of the run, "" when it named none */
-    const char *library_sha256;      /* 64 hex digits */
-    const char *code_sha256;         /* machine_code_of_file() of it */
-    const char *op_sha256;           /* of the definition of a user's op; NULL: it is built in */
-    const char *launches;            /* what its launch() runs: revision.h; NULL: not known */
-    enum yes_no dirty;               /* built with changes that were not committed */
-    double rel_fro;                  /* its error in that run: the worst of all outputs, */
-    struct document_output *outputs; /* of each of several; NULL: not known */
-    size_t n_outputs;
-    const char *vendor;
-    double vendor_ratio; /* and over the vendor's on the same inputs */
-    const char **suites; /* names of those that it was taken in; to be stored: those of the
-                            measurement, which are added to the ones that are there */
-    size_t n_suites;     /* 0: not known */
+    BASELINE_ENTRY(FIELD_MEMBER)
 };
+/* clang-format on */
 
 struct baseline_case {
     const char *id;
@@ -87,25 +97,34 @@ enum baseline_action {
     BASELINE_RETIRE,     /* someone decided that the case is measured no more */
 };
 
+/* clang-format off */
+#define BASELINE_CHANGE(F) \
+    F(SIZE, time_ms, REQUIRED) \
+    F(ID_TEXT, case_id, "case") \
+    F(WORD, action, REQUIRED, field_actions) /* enum baseline_action */ \
+    F(POSITIVE, from_ns, REQUIRED | NULLABLE) /* NAN: there was none */ \
+    F(POSITIVE, to_ns, REQUIRED | NULLABLE) /* NAN: there is none now */ \
+    F(WORDS, reason, REQUIRED, REASON_MAX) \
+    F(WORDS, author, REQUIRED, TEXT_MAX) \
+    F(FORMED, commit, REQUIRED, FORM_COMMIT, TEXT_MAX) \
+    F(FORMED, run_uuid, REQUIRED, FORM_UUID, TEXT_MAX)
+
 struct baseline_change {
     const char *device_model; /* in listings alone */
-    int64_t time_ms;
-    const char *case_id;
-    int action;     /* enum baseline_action */
-    double from_ns; /* NAN: there was none */
-    double to_ns;   /* NAN: there is none now */
-    const char *reason, *author, *commit, *run_uuid;
+    BASELINE_CHANGE(FIELD_MEMBER)
 };
 
-struct baseline_file {
-    const char *schema, *device_model, *contract; /* contract: "" of an empty set */
-    struct baseline_case *cases;                  /* sorted by id, like the trends */
-    size_t n_cases;
-    struct baseline_trend *trends;
-    size_t n_trends;
-    struct baseline_change *log; /* oldest first */
-    size_t n_log;
-};
+/* Cases are sorted by id, like the trends; the log's oldest change comes first. */
+#define BASELINE_FILE(F) \
+    F(CHOICE, schema, REQUIRED, schemas) \
+    F(FORMED, device_model, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS) \
+    F(FORMED, contract, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS) /* "" of an empty set */ \
+    F(MAP, cases, REQUIRED, baseline_case) \
+    F(MAP, trends, 0, baseline_trend) \
+    F(LIST, log, REQUIRED, 0, 1000000, baseline_change)
+
+struct baseline_file { BASELINE_FILE(FIELD_MEMBER) };
+/* clang-format on */
 
 /* listed_...: with the members that only listings have. */
 extern const struct shape baseline_file_shape, baseline_listed_entry_shape,

@@ -83,8 +83,10 @@ struct field_fault {
                           "line 2, column 7: expected a value" */
 };
 
-/* What a row of fields_table.h is as a member of a struct. */
+/* What a row of fields_table.h is as a member of a struct. A list of rows that makes both a struct
+ * and its table is a macro: LIST(F) has F(kind, arguments) for each row. */
 /* clang-format off */
+#define FIELD_MEMBER(kind, ...) MEMBER_##kind(__VA_ARGS__)
 #define MEMBER_TEXT(member, ...) const char *member;
 #define MEMBER_WORDS(member, ...) const char *member;
 #define MEMBER_FORMED(member, ...) const char *member;

@@ -10,6 +10,8 @@
  *     };
  *     SHAPE(policy);
  *     #undef OF
+ *
+ * SHAPE_BY() is the shape of a list of rows that the struct is made of, too.
  */
 #ifndef GATE_DOCUMENT_FIELDS_TABLE_H
 #define GATE_DOCUMENT_FIELDS_TABLE_H
@@ -85,6 +87,10 @@
 #define JOIN(a, b) JOIN_(a, b)
 #define SHAPE_OF(name) \
     {JOIN(name, _fields), sizeof(JOIN(name, _fields)) / sizeof(struct field), sizeof(struct OF)}
+#define FIELD_ROW(kind, ...) kind(__VA_ARGS__),
+#define SHAPE_BY(list) \
+    static const struct field JOIN(OF, _fields)[] = {list(FIELD_ROW)}; \
+    const struct shape JOIN(OF, _shape) = SHAPE_OF(OF)
 #define SHAPE(name) static const struct shape name##_shape = SHAPE_OF(name)
 /* clang-format on */
 

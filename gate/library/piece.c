@@ -256,47 +256,16 @@ const char *const manifest_types[] = {"pointer", "i8", "i16", "i32", "i64", "f32
 static const char *const schemas[] = {"gate-bundle/1", NULL};
 
 #define OF manifest_argument
-static const struct field one_argument_fields[] = {
-    WORD(type, REQUIRED, manifest_types),
-    WORDS(value, REQUIRED, EXPRESSION_MAX),
-};
-SHAPE(one_argument);
+SHAPE_BY(MANIFEST_ARGUMENT);
 #undef OF
-
 #define OF manifest_launch
-static const struct field one_launch_fields[] = {
-    WORDS(code, REQUIRED, FILE_NAME_MAX),
-    WORDS(entry, REQUIRED, SYMBOL_MAX),
-    TEXTS(grid, REQUIRED, MANIFEST_AXES, EXPRESSION_MAX),
-    TEXTS(cluster, 0, MANIFEST_AXES, EXPRESSION_MAX),
-    TEXTS(block, REQUIRED, MANIFEST_AXES, EXPRESSION_MAX),
-    WORDS(shared, 0, EXPRESSION_MAX),
-    LIST(arguments, REQUIRED, 0, MANIFEST_ARGUMENTS_MAX, one_argument),
-};
-SHAPE(one_launch);
+SHAPE_BY(MANIFEST_LAUNCH);
 #undef OF
-
 #define OF manifest_kernel
-static const struct field one_kernel_fields[] = {
-    FORMED(op, REQUIRED, FORM_NAME, 63),
-    FORMED(name, REQUIRED, FORM_NAME, 63),
-    TEXTS(dtypes, REQUIRED, KG_MAX_TENSORS, 8),
-    TEXTS(when, 0, MANIFEST_WHEN_MAX, EXPRESSION_MAX),
-    WORDS(workspace, 0, EXPRESSION_MAX),
-    YES_NO(nondeterministic),
-    LIST(launches, REQUIRED, 1, MANIFEST_LAUNCHES_MAX, one_launch),
-};
-SHAPE(one_kernel);
+SHAPE_BY(MANIFEST_KERNEL);
 #undef OF
-
 #define OF manifest
-static const struct field manifest_fields[] = {
-    CHOICE(schema, REQUIRED, schemas),
-    FORMED(provider, REQUIRED, FORM_NAME, 31),
-    WORDS(version, REQUIRED, 63),
-    LIST(kernels, REQUIRED, 1, MANIFEST_KERNELS_MAX, one_kernel),
-};
-const struct shape manifest_shape = SHAPE_OF(manifest);
+SHAPE_BY(MANIFEST);
 #undef OF
 
 bool manifest_is(struct bytes library)

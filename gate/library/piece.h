@@ -38,35 +38,43 @@
 #define MANIFEST_LAUNCHES_MAX 16
 #define MANIFEST_KERNELS_MAX 256
 
-/* Members have the names of their keys. */
-struct manifest_argument {
-    int type; /* the place in manifest_types */
-    const char *value;
-};
+/* clang-format off */
+#define MANIFEST_ARGUMENT(F) \
+    F(WORD, type, REQUIRED, manifest_types) \
+    F(WORDS, value, REQUIRED, EXPRESSION_MAX)
 
-struct manifest_launch {
-    const char *code, *entry, *shared;
-    const char **grid, **cluster, **block;
-    size_t n_grid, n_cluster, n_block;
-    struct manifest_argument *arguments;
-    size_t n_arguments;
-};
+#define MANIFEST_LAUNCH(F) \
+    F(WORDS, code, REQUIRED, FILE_NAME_MAX) \
+    F(WORDS, entry, REQUIRED, SYMBOL_MAX) \
+    F(TEXTS, grid, REQUIRED, MANIFEST_AXES, EXPRESSION_MAX) \
+    F(TEXTS, cluster, 0, MANIFEST_AXES, EXPRESSION_MAX) \
+    F(TEXTS, block, REQUIRED, MANIFEST_AXES, EXPRESSION_MAX) \
+    F(WORDS, shared, 0, EXPRESSION_MAX) \
+    F(LIST, arguments, REQUIRED, 0, MANIFEST_ARGUMENTS_MAX, manifest_argument)
 
-struct manifest_kernel {
-    const char *op, *name, *workspace;
-    const char **dtypes, **when;
-    size_t n_dtypes, n_when;
-    enum yes_no nondeterministic;
-    struct manifest_launch *launches;
-    size_t n_launches;
-};
+#define MANIFEST_KERNEL(F) \
+    F(FORMED, op, REQUIRED, FORM_NAME, 63) \
+    F(FORMED, name, REQUIRED, FORM_NAME, 63) \
+    F(TEXTS, dtypes, REQUIRED, KG_MAX_TENSORS, 8) \
+    F(TEXTS, when, 0, MANIFEST_WHEN_MAX, EXPRESSION_MAX) \
+    F(WORDS, workspace, 0, EXPRESSION_MAX) \
+    F(YES_NO, nondeterministic) \
+    F(LIST, launches, REQUIRED, 1, MANIFEST_LAUNCHES_MAX, manifest_launch)
 
+#define MANIFEST(F) \
+    F(CHOICE, schema, REQUIRED, schemas) \
+    F(FORMED, provider, REQUIRED, FORM_NAME, 31) \
+    F(WORDS, version, REQUIRED, 63) \
+    F(LIST, kernels, REQUIRED, 1, MANIFEST_KERNELS_MAX, manifest_kernel)
+
+struct manifest_argument { MANIFEST_ARGUMENT(FIELD_MEMBER) };
+struct manifest_launch { MANIFEST_LAUNCH(FIELD_MEMBER) };
+struct manifest_kernel { MANIFEST_KERNEL(FIELD_MEMBER) };
 struct manifest {
-    const char *schema, *provider, *version;
-    struct manifest_kernel *kernels;
-    size_t n_kernels;
+    MANIFEST(FIELD_MEMBER)
     struct fields_taken taken; /* the texts */
 };
+/* clang-format on */
 
 extern const struct shape manifest_shape;
 extern const char *const manifest_types[]; /* of an argument; NULL ends them */

@@ -47,16 +47,7 @@ struct memory_file {
 };
 
 #define OF memory_entry
-static const struct field memory_entry_fields[] = {
-    FORMED(key, REQUIRED, FORM_SHA256, TEXT_MAX),
-    FORMED(library_sha256, 0, FORM_SHA256, TEXT_MAX),
-    FORMED(run_uuid, REQUIRED, FORM_UUID, TEXT_MAX),
-    FORMED(seed, REQUIRED, FORM_SEED, TEXT_MAX),
-    TEXTS(fingerprints, 0, 16, 16),
-    MAYBE(ceilings, 0, document_ceilings),
-    LIST(arms, 0, 0, 8, document_arm),
-};
-SHAPE(memory_entry);
+SHAPE_BY(MEMORY_ENTRY);
 #undef OF
 
 #define OF memory_file

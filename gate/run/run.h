@@ -111,17 +111,18 @@ double run_ceilings_share(const struct document_ceilings *c, const char *dtype,
 
 struct memory;
 
-struct memory_entry {
-    const char *key;             /* SHA-256 of all that it depends on */
-    const char *library_sha256;  /* that it is about; NULL: none */
-    const char *run_uuid, *seed; /* of the run that found it */
-    const char **fingerprints;   /* of the candidate's outputs with that seed */
-    size_t n_fingerprints;
-    bool has_ceilings;
-    struct document_ceilings ceilings;
-    struct document_arm *arms;
-    size_t n_arms;
-};
+/* clang-format off */
+#define MEMORY_ENTRY(F) \
+    F(FORMED, key, REQUIRED, FORM_SHA256, TEXT_MAX) /* SHA-256 of all that it depends on */ \
+    F(FORMED, library_sha256, 0, FORM_SHA256, TEXT_MAX) /* that it is about; NULL: none */ \
+    F(FORMED, run_uuid, REQUIRED, FORM_UUID, TEXT_MAX) /* of the run that found it, as its seed */ \
+    F(FORMED, seed, REQUIRED, FORM_SEED, TEXT_MAX) \
+    F(TEXTS, fingerprints, 0, 16, 16) /* of the candidate's outputs with that seed */ \
+    F(MAYBE, ceilings, 0, document_ceilings) \
+    F(LIST, arms, 0, 0, 8, document_arm)
+
+struct memory_entry { MEMORY_ENTRY(FIELD_MEMBER) };
+/* clang-format on */
 
 /*
  * Reads the memory for a run of `library` and holds it. NULL, and why on standard error: another

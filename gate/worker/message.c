@@ -18,81 +18,29 @@ const char *const message_tasks[] = {"serve",   "verify",     "measure", "calibr
 const char *const message_outcomes[] = {"measured",    "verified", "wrong", "unsupported",
                                         "environment", "provider", NULL};
 
+#define CASE(member)                                                                               \
+    {                                                                                              \
+        .key = "case", .kind = FIELD_OBJECT, .flags = REQUIRED, .beside = FIELD_NOWHERE,           \
+        .offset = offsetof(struct OF, member), .shape = &case_file_shape                           \
+    }
+
 #define OF message_refusal
-static const struct field refusal_fields[] = {
-    WORD(refuse, REQUIRED, refusals),
-    TEXT(message, 0, MESSAGE_MAX),
-};
-const struct shape message_refusal_shape = SHAPE_OF(refusal);
+SHAPE_BY(MESSAGE_REFUSAL);
 #undef OF
-
 #define OF message_greeting
-static const struct field greeting_fields[] = {
-    CHOICE(hello, REQUIRED, protocols),
-    PART(device, document_device),
-    FORMED(contract, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
-    SHARE(control_ns, NULLABLE),
-    YES_NO(users_checked),
-    YES_NO(launch_order_checked),
-    LIST(libraries, REQUIRED, 1, DOCUMENT_LIBRARIES_MAX, document_library),
-    LIST(absent, REQUIRED, 0, 16, document_absent),
-};
-const struct shape message_greeting_shape = SHAPE_OF(greeting);
+SHAPE_BY(MESSAGE_GREETING);
 #undef OF
-
 #define OF message_ceilings
-static const struct field told_fields[] = {PART(ceilings, document_ceilings)};
-const struct shape message_ceilings_shape = SHAPE_OF(told);
+SHAPE_BY(MESSAGE_CEILINGS);
 #undef OF
-
 #define OF message_task
-static const struct field task_fields[] = {
-    WORD(task, REQUIRED, message_tasks),
-    {.key = "case",
-     .kind = FIELD_OBJECT,
-     .flags = REQUIRED,
-     .beside = FIELD_NOWHERE,
-     .offset = offsetof(struct OF, file),
-     .shape = &case_file_shape},
-    FORMED(seed, REQUIRED, FORM_SEED, TEXT_MAX),
-    TEXT(nonce, 0, TEXT_MAX),
-    TEXTS(skip, 0, 16, NAME_MAX_CHARACTERS),
-    SHARE(budget_ms, 0),
-    SIZE(input_sets, 0),
-    TEXT(baseline, 0, TEXT_MAX),
-    YES_NO(verify),
-    YES_NO(first),
-    TEXT(tier, 0, TEXT_MAX),
-    YES_NO(providers),
-    YES_NO(swap),
-    TEXTS(fingerprints, 0, VERIFY_SEEDS, 16),
-    NUMBERS(shares, 0, PROTOCOL_SHARES_MAX),
-};
-const struct shape message_task_shape = SHAPE_OF(task);
+SHAPE_BY(MESSAGE_TASK);
 #undef OF
-
 #define OF message_phase
-static const struct field phase_fields[] = {
-    TEXT(phase, 0, MESSAGE_MAX),
-    TEXT(provider, 0, MESSAGE_MAX),
-    TEXT(on, 0, MESSAGE_MAX),
-};
-const struct shape message_phase_shape = SHAPE_OF(phase);
+SHAPE_BY(MESSAGE_PHASE);
 #undef OF
-
 #define OF message_answer
-static const struct field answer_fields[] = {
-    WORD(outcome, REQUIRED, message_outcomes),
-    TEXT(done, REQUIRED, MESSAGE_MAX),
-    TEXT(nonce, REQUIRED, MESSAGE_MAX),
-    TEXT(message, 0, MESSAGE_MAX),
-    YES_NO(spoiled),
-    NUMBERS(log_ratio, 0, PROTOCOL_SHARES_MAX),
-    TEXTS(fingerprints, 0, VERIFY_SEEDS, 16),
-    MAYBE(blame, 0, document_blame),
-    LIST(arms, 0, 0, 8, document_arm),
-};
-const struct shape message_answer_shape = SHAPE_OF(answer);
+SHAPE_BY(MESSAGE_ANSWER);
 #undef OF
 
 size_t message_put_fingerprints(const struct fingerprints *f, struct message_fingerprints *out)

@@ -29,27 +29,28 @@ enum refusal { REFUSAL_BUSY, REFUSAL_ENVIRONMENT, REFUSAL_USAGE, REFUSAL_IO, REF
 
 extern const enum gate_status message_refusal_status[];
 
-struct message_refusal {
-    int refuse; /* enum refusal */
-    const char *message;
-};
+/* clang-format off */
+#define MESSAGE_REFUSAL(F) \
+    F(WORD, refuse, REQUIRED, refusals) /* enum refusal */ \
+    F(TEXT, message, 0, MESSAGE_MAX)
 
-struct message_greeting {
-    const char *hello;
-    struct document_device device;
-    const char *contract;
-    double control_ns;
-    enum yes_no users_checked, launch_order_checked;
-    struct document_library *libraries;
-    size_t n_libraries;
-    struct document_absent *absent;
-    size_t n_absent;
-};
+#define MESSAGE_GREETING(F) \
+    F(CHOICE, hello, REQUIRED, protocols) \
+    F(PART, device, document_device) \
+    F(FORMED, contract, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS) \
+    F(SHARE, control_ns, NULLABLE) \
+    F(YES_NO, users_checked) \
+    F(YES_NO, launch_order_checked) \
+    F(LIST, libraries, REQUIRED, 1, DOCUMENT_LIBRARIES_MAX, document_library) \
+    F(LIST, absent, REQUIRED, 0, 16, document_absent)
 
 /* In place of a greeting, of a worker that is started with --ceilings. */
-struct message_ceilings {
-    struct document_ceilings ceilings;
-};
+#define MESSAGE_CEILINGS(F) F(PART, ceilings, document_ceilings)
+
+struct message_refusal { MESSAGE_REFUSAL(FIELD_MEMBER) };
+struct message_greeting { MESSAGE_GREETING(FIELD_MEMBER) };
+struct message_ceilings { MESSAGE_CEILINGS(FIELD_MEMBER) };
+/* clang-format on */
 
 /* What a worker is to do with a case. */
 enum task_kind {
@@ -63,30 +64,49 @@ enum task_kind {
 
 extern const char *const message_tasks[]; /* the names of the kinds */
 
-/* To the worker. */
-struct message_task {
-    int task;              /* enum task_kind */
-    struct case_file file; /* key "case" */
-    const char *seed, *nonce;
-    const char **skip; /* arms that take no part */
-    size_t n_skip;
-    double budget_ms;
-    int64_t input_sets; /* missing: -1, the worker decides */
-    const char *baseline, *tier;
-    enum yes_no verify; /* before the arms are timed; missing: yes */
-    enum yes_no first;  /* of the case's processes: single launches, sensors, audits in full;
-                           missing: as `verify` */
-    enum yes_no providers, swap; /* missing: yes, no */
-    const char **fingerprints;
-    size_t n_fingerprints;
-    double *shares;
-    size_t n_shares;
-};
+/* clang-format off */
+/* To the worker. `file` is the key "case". */
+#define MEMBER_CASE(member) struct case_file member;
+#define MESSAGE_TASK(F) \
+    F(WORD, task, REQUIRED, message_tasks) /* enum task_kind */ \
+    F(CASE, file) \
+    F(FORMED, seed, REQUIRED, FORM_SEED, TEXT_MAX) \
+    F(TEXT, nonce, 0, TEXT_MAX) \
+    F(TEXTS, skip, 0, 16, NAME_MAX_CHARACTERS) /* arms that take no part */ \
+    F(SHARE, budget_ms, 0) \
+    F(SIZE, input_sets, 0) /* missing: the worker decides */ \
+    F(TEXT, baseline, 0, TEXT_MAX) \
+    F(YES_NO, verify) /* before the arms are timed; missing: yes */ \
+    /* Of the case's processes: single launches, sensors, audits in full; missing: as `verify`. */ \
+    F(YES_NO, first) \
+    F(TEXT, tier, 0, TEXT_MAX) \
+    F(YES_NO, providers) /* missing: yes */ \
+    F(YES_NO, swap) \
+    F(TEXTS, fingerprints, 0, VERIFY_SEEDS, 16) \
+    F(NUMBERS, shares, 0, PROTOCOL_SHARES_MAX)
 
 /* What begins, with which provider's kernel ("": none), and on what (NULL: the problem itself). */
-struct message_phase {
-    const char *phase, *provider, *on;
-};
+#define MESSAGE_PHASE(F) \
+    F(TEXT, phase, 0, MESSAGE_MAX) \
+    F(TEXT, provider, 0, MESSAGE_MAX) \
+    F(TEXT, on, 0, MESSAGE_MAX)
+
+/* What came of a task. */
+#define MESSAGE_ANSWER(F) \
+    F(WORD, outcome, REQUIRED, message_outcomes) /* enum case_outcome */ \
+    F(TEXT, done, REQUIRED, MESSAGE_MAX) \
+    F(TEXT, nonce, REQUIRED, MESSAGE_MAX) \
+    F(TEXT, message, 0, MESSAGE_MAX) \
+    F(YES_NO, spoiled) \
+    F(NUMBERS, log_ratio, 0, PROTOCOL_SHARES_MAX) \
+    F(TEXTS, fingerprints, 0, VERIFY_SEEDS, 16) \
+    F(MAYBE, blame, 0, document_blame) \
+    F(LIST, arms, 0, 0, 8, document_arm)
+
+struct message_task { MESSAGE_TASK(FIELD_MEMBER) };
+struct message_phase { MESSAGE_PHASE(FIELD_MEMBER) };
+struct message_answer { MESSAGE_ANSWER(FIELD_MEMBER) };
+/* clang-format on */
 
 /* What came of a case; message_outcomes has the names. */
 enum case_outcome {
@@ -99,21 +119,6 @@ enum case_outcome {
 };
 
 extern const char *const message_outcomes[];
-
-/* What came of a task. */
-struct message_answer {
-    int outcome; /* enum case_outcome */
-    const char *done, *nonce, *message;
-    enum yes_no spoiled;
-    double *log_ratio;
-    size_t n_log_ratio;
-    const char **fingerprints;
-    size_t n_fingerprints;
-    bool has_blame;
-    struct document_blame blame;
-    struct document_arm *arms;
-    size_t n_arms;
-};
 
 extern const struct shape message_refusal_shape, message_greeting_shape, message_ceilings_shape,
     message_task_shape, message_phase_shape, message_answer_shape;
