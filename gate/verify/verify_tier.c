@@ -377,17 +377,31 @@ static struct image_layout pinned_layout(enum tensor_layout kind)
 
 #define LONGER 264 /* by so much most shapes are shorter */
 
+static struct kg_problem longer(const struct kg_problem *p)
+{
+    const struct op_size *s = op_of(p)->sizes;
+    struct kg_problem other = *p;
+    while (s->kind != OP_LENGTH)
+        s++;
+    op_set_size(&other, s, op_size(p, s) + LONGER);
+    return other;
+}
+
+/* What the largest problem of check_alike() costs: bytes that are filled, copied and compared, and
+ * its reference on the host. */
+static double alike_cost(const struct kg_problem *p)
+{
+    const struct image_layout layout = pinned_layout(TENSOR_DENSE);
+    const struct kg_problem largest = longer(p);
+    return (double)image_plan(&largest, &layout).size + problem_flops(&largest);
+}
+
 /* What a kernel remembers by sizes or by address: problems that differ from the last one in one
  * thing, a length, the mask, the parameter or the dtype, in the same place. */
 static enum gate_status check_alike(struct round *r, const struct kg_problem *p,
                                     struct gate_error *err)
 {
-    struct kg_problem alike[3 + DTYPES] = {*p, *p, *p};
-    for (unsigned i = 0; i < op_of(p)->n_sizes; i++)
-        if (op_of(p)->sizes[i].kind == OP_LENGTH) {
-            op_set_size(&alike[0], &op_of(p)->sizes[i], op_size(p, &op_of(p)->sizes[i]) + LONGER);
-            break;
-        }
+    struct kg_problem alike[3 + DTYPES] = {longer(p), *p, *p};
     alike[1].flags ^= op_of(p)->flag ? op_of(p)->flag->bit : 0;
     const struct op_param *param = op_of(p)->param;
     if (param) { /* another value, which shows */
@@ -409,19 +423,19 @@ static enum gate_status check_alike(struct round *r, const struct kg_problem *p,
     return GATE_OK;
 }
 
-/* The shape that is done soonest, but for those of hardly any work, whose inputs do not all count,
- * or of which a length or a count is less than that; NULL: there is none. */
-static const struct kg_problem *quickest(const struct round *r, const struct kg_problem *p,
-                                         int64_t length, int64_t count)
+/* The shape of least cost, but for those of hardly any work, whose inputs do not all count, or of
+ * which a length or a count is less than that; NULL: there is none. */
+static const struct kg_problem *least(const struct round *r, const struct kg_problem *p,
+                                      double (*cost)(const struct kg_problem *), int64_t length,
+                                      int64_t count)
 {
     const struct op *op = op_of(p);
     const struct kg_problem *found = NULL;
     for (unsigned i = 0; i < r->n; i++) {
         const struct kg_problem *other = &r->shape[i];
-        const double flops = problem_flops(other);
         bool fits = problem_dtype_index(p) == problem_dtype_index(other) &&
-                    (!op->inputs_count || op->inputs_count(other)) && flops >= SOAK_FLOPS &&
-                    (!found || flops < problem_flops(found));
+                    (!op->inputs_count || op->inputs_count(other)) &&
+                    problem_flops(other) >= SOAK_FLOPS && (!found || cost(other) < cost(found));
         for (const struct op_size *s = op->sizes; s < op->sizes + op->n_sizes; s++)
             fits = fits && (s->kind == OP_GIVEN ||
                             op_size(other, s) >= (s->kind == OP_LENGTH ? length : count));
@@ -543,8 +557,9 @@ static enum gate_status check_all(struct round *r, const struct kg_problem *p,
     if (r->bench.found->ok)
         TRY(check_large_ones(r, p, err));
     TRY(check_far(r, p, err));
-    const struct kg_problem *small = quickest(r, p, 1, 1), *rows = quickest(r, p, 2, 2);
-    rows = rows ? rows : quickest(r, p, 2, 1);
+    const struct kg_problem *small = least(r, p, problem_flops, 1, 1),
+                            *rows = least(r, p, alike_cost, 2, 2);
+    rows = rows ? rows : least(r, p, alike_cost, 2, 1);
     if (rows && r->job->tier != VERIFY_SMALL) {
         /* Strides that are remembered by address and sizes: the same problem in the same place,
          * otherwise laid out. */
