@@ -22,6 +22,9 @@ struct walk {
     const struct kg_tensor *out;
     const double *reference;
     const struct device_part_rule *rule;
+    const struct storage *stored;
+    const struct dtype *counted; /* of 16 bits, whose bias is counted; NULL: of another one */
+    double least;                /* its smallest normal number */
     int64_t rows, columns, n_tiles;
     struct found *found; /* in each band */
 };
@@ -42,15 +45,14 @@ static double rounded(const struct walk *w, double reference)
     return storage_get(bytes, w->out->dtype, 0);
 }
 
-/* A unit of the last place of a normal number of 16 bits; 0 of any other. */
-static double unit_of(uint32_t code, double reference)
+/* A unit of the last place; 0: of no normal number, or one that is not counted. */
+static double unit_of(const struct walk *w, double reference)
 {
-    const struct dtype *dtype = kg_dtype_bits(code) == 16 ? dtype_stored(code) : NULL;
-    if (!dtype || fabs(reference) < ldexp(1, dtype->least))
+    if (!w->counted || !(fabs(reference) >= w->least))
         return 0;
     uint64_t bits;
     memcpy(&bits, &reference, sizeof bits);
-    bits = ((bits >> 52 & 0x7ff) - dtype->mantissa) << 52; /* the exponent alone */
+    bits = ((bits >> 52 & 0x7ff) - w->counted->mantissa) << 52; /* the exponent alone */
     double unit;
     memcpy(&unit, &bits, sizeof unit);
     return unit;
@@ -58,20 +60,23 @@ static double unit_of(uint32_t code, double reference)
 
 static struct part_sum measure(const struct walk *w, struct found *f, int64_t at)
 {
-    const uint32_t dtype = w->out->dtype;
-    const double value = storage_get(w->out->data, dtype, at), reference = w->reference[at];
+    const double value = storage_get(w->out->data, w->out->dtype, at);
+    const double reference = w->reference[at];
     const int64_t bad = f->parts.bad;
-    struct part_element e = {at, value, reference, rounded(w, reference), value};
+    struct part_element e = {at, value, reference, reference, value};
     struct part_sum sum;
-    if (!parts_is_exact(w->rule, e.expected))
-        e.nearest = storage_nearest(dtype, value, reference);
+    /* Rounding takes its time, and the rest asks whether the result is finite. */
+    if (w->rule->exact || !(fabs(reference) < w->stored->most))
+        e.expected = rounded(w, reference);
+    if (kg_dtype_bits(w->out->dtype) == 8 && !parts_is_exact(w->rule, e.expected))
+        e.nearest = storage_nearest(w->out->dtype, value, reference);
     if (parts_measure(w->rule, &f->parts, &e, &sum)) {
         /* From the number that is nearest to the reference: what rounding itself takes off has a
          * sign where the results of a problem share a factor. No rint(): a kernel may have changed
          * the rounding mode. */
-        double unit = unit_of(dtype, reference);
+        double unit = unit_of(w, reference);
         double units = unit > 0 ? e.nearest / unit - roundeven(reference / unit) : 0;
-        if (unit > 0 && reference != 0)
+        if (unit > 0)
             parts_note_bias(&f->parts, reference < 0 ? -units : units);
     }
     if (f->parts.bad > bad) {
@@ -128,7 +133,16 @@ static struct device_element element_at(const struct walk *w, int64_t at)
 void host_parts(const struct kg_tensor *out, const double *reference,
                 const struct device_part_rule *rule, struct device_comparison *result)
 {
-    struct walk w = {out, reference, rule, 1, out->shape[out->rank - 1], 0, NULL};
+    struct walk w = {.out = out,
+                     .reference = reference,
+                     .rule = rule,
+                     .stored = storage_of(out->dtype),
+                     .rows = 1,
+                     .columns = out->shape[out->rank - 1]};
+    if (kg_dtype_bits(out->dtype) == 16) {
+        w.counted = dtype_stored(out->dtype);
+        w.least = ldexp(1, w.counted->least);
+    }
     for (uint32_t r = 0; r + 1 < out->rank; r++)
         w.rows *= out->shape[r];
     const int64_t n_bands = (w.rows + DEVICE_TILE - 1) / DEVICE_TILE;

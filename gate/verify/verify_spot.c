@@ -16,6 +16,7 @@
 
 #include "gate/base/alloc.h"
 #include "gate/base/seed.h"
+#include "kernels/ops/rows.h"
 
 #define TOLERANCE 1e-9 /* both sides are fp64; only the order of summation differs */
 #define BAND 4         /* places in an axis of the output that are looked at together */
@@ -90,6 +91,7 @@ static struct bands make_bands(const struct kg_problem *p, const struct op_tenso
 }
 
 #define BANDS_RANK 4 /* of a product's tensors, at most */
+#define ELEMENTS_MAX (BAND * BAND * BAND * BAND)
 
 /* Brings the bands of input `i` to the host: rows of neighbours, as many at a time as are evenly
  * apart. */
@@ -129,6 +131,22 @@ static enum gate_status bring(struct device *d, const struct operands *o, struct
     return GATE_OK;
 }
 
+/* Elements of a part's output, computed on the CPU. */
+struct spot_elements {
+    const struct spot_part *part;
+    uint32_t out;
+    int64_t n, at[ELEMENTS_MAX];
+    double here[ELEMENTS_MAX];
+};
+
+static void compute_elements(void *context, int, int64_t first, int64_t end)
+{
+    struct spot_elements *e = context;
+    const struct kg_problem *p = &e->part->problem;
+    for (int64_t i = first; i < end; i++)
+        e->here[i] = op_of(p)->element(p, e->part->in, e->out, e->at[i]);
+}
+
 /* All elements of a part whose axes are bands; some where an axis is whole, since each of them may
  * take millions of products. */
 static enum gate_status check_elements(struct device *d, const struct kg_problem *p,
@@ -137,15 +155,19 @@ static enum gate_status check_elements(struct device *d, const struct kg_problem
                                        uint64_t seed, struct gate_error *err)
 {
     const struct op *op = op_of(p);
-    int64_t elements = 1;
+    struct spot_elements e = {.part = part, .out = out, .n = 1};
     bool some = false;
     for (const char *axis = output->axes; *axis; axis++) {
-        elements *= band_of(b, op, *axis)->length;
+        e.n *= band_of(b, op, *axis)->length;
         some |= strchr(output->whole, *axis) != NULL;
     }
-    for (unsigned i = 0; i < (some ? ELEMENTS : elements); i++) {
-        const int64_t at = some ? (int64_t)which(i, (uint64_t)elements, seed_at(seed, i)) : i;
-        int64_t whole = 0, stride = 1, rest = at; /* its place in the whole output */
+    const uint64_t all = (uint64_t)e.n;
+    e.n = some ? ELEMENTS : e.n;
+    for (unsigned i = 0; i < e.n; i++)
+        e.at[i] = some ? (int64_t)which(i, all, seed_at(seed, i)) : i;
+    rows_for_each(e.n, rows_threads((int64_t)problem_flops(&part->problem)), compute_elements, &e);
+    for (int64_t i = 0; i < e.n; i++) {
+        int64_t whole = 0, stride = 1, rest = e.at[i]; /* its place in the whole output */
         for (size_t r = strlen(output->axes); r-- > 0;) {
             const struct band *band = band_of(b, op, output->axes[r]);
             whole += (band->from + rest % band->length) * stride;
@@ -154,13 +176,12 @@ static enum gate_status check_elements(struct device *d, const struct kg_problem
         }
         double on_device;
         TRY(device_download(d, &on_device, reference + whole, sizeof on_device, err));
-        const double here = op->element(&part->problem, part->in, out, at);
-        if (!(fabs(on_device - here) <= TOLERANCE * (1 + fabs(here))))
+        if (!(fabs(on_device - e.here[i]) <= TOLERANCE * (1 + fabs(e.here[i]))))
             return gate_fail(
                 err, GATE_INTERNAL,
                 "the device's fp64 reference is %.17g at element %lld of '%s' where the CPU's "
                 "is %.17g: this device cannot verify",
-                on_device, (long long)whole, output->name, here);
+                on_device, (long long)whole, output->name, e.here[i]);
     }
     return GATE_OK;
 }

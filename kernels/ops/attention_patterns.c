@@ -75,21 +75,25 @@ static double value_found(const struct drawing *drawing, int64_t flat)
     return pattern_integer(drawing->all, flat, -8, 8);
 }
 
+/* Steps in the largest element of a line, `most`, such that the sum of hundreds of products with
+ * one size is exact: twice as many fit the mantissa of the dtype, or of TF32. */
+static double step_of(const struct kg_problem *p, double most)
+{
+    const struct dtype *dtype = dtype_of(p);
+    const double all = dtype_is_full(dtype) ? 0x1p15 : ldexp(1, (int)dtype->factor);
+    return exp2(ceil(log2(most))) / all;
+}
+
 /*
- * Element d of a line of Q or K that is `size` on average, and at most `most` for any line.
+ * Element d of a line of Q or K that is `size` on average, in steps of `step`.
  * Neighbours differ by a random amount, up to one of `parts` of the size, up or down: were all
  * terms of a score equal, so would be what each sum of them loses to rounding, and a right kernel
  * that scales Q first could be off by D/2 roundings. With lines of one size on the other side a
  * score is exact in fp32 in any order, if the scale comes last.
  */
-static double varied(const struct kg_problem *p, double size, double most, int parts, uint64_t seed,
+static double varied(const struct kg_problem *p, double size, double step, int parts, uint64_t seed,
                      int64_t line, int64_t d)
 {
-    /* Steps in the largest element such that the sum of hundreds of products with one size is
-     * exact: twice as many fit the mantissa of the dtype, or of TF32. */
-    const struct dtype *dtype = dtype_of(p);
-    const double all = dtype_is_full(dtype) ? 0x1p15 : ldexp(1, (int)dtype->factor);
-    const double step = exp2(ceil(log2(most))) / all;
     const int64_t steps = (int64_t)lround(fabs(size) / step), pair = d / 2;
     const bool alone = d == p->size[D].value - 1 && d % 2 == 0;
     const int most_more = (int)(steps / parts);
@@ -101,7 +105,7 @@ static double varied(const struct kg_problem *p, double size, double most, int p
 static double key_element(const struct kg_problem *p, double size, double most, uint64_t seed,
                           int64_t key, int64_t d)
 {
-    return varied(p, size, most, 2, seed, key, d);
+    return varied(p, size, step_of(p, most), 2, seed, key, d);
 }
 
 /* A power of two, which all dtypes have steps of. */
@@ -133,7 +137,7 @@ static void fill_lines(void *context, int share, int64_t first, int64_t end)
     const bool queries = c->queries;
     const uint64_t seed = c->seed;
     const int64_t rows = queries ? p->size[Q].value : p->size[S].value;
-    const double size = query_size(p);
+    const double size = query_size(p), step = step_of(p, 2 * fabs(size));
     (void)share;
     for (int64_t line = first; line < end; line++) {
         int64_t head = line / rows, at = pattern_offset(t, line * p->size[D].value);
@@ -146,8 +150,7 @@ static void fill_lines(void *context, int share, int64_t first, int64_t end)
             kg_store_float(
                 t->data, t->dtype, at + d,
                 (float)(pattern_sign(code, key * 1024 + d) *
-                        (queries ? varied(p, size, 2 * fabs(size), QUERY_PARTS, ~seed, line, d)
-                                 : 1)));
+                        (queries ? varied(p, size, step, QUERY_PARTS, ~seed, line, d) : 1)));
     }
 }
 

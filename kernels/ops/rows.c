@@ -30,7 +30,7 @@ void rows_for_each(int64_t n_rows, int threads, rows_fn fn, void *context)
 {
     struct share shares[ROWS_SHARES];
     int n = threads < ROWS_SHARES ? threads : ROWS_SHARES;
-
+    n = n_rows < n ? (int)n_rows : n;
     for (int i = 0; i < n; i++) {
         shares[i] = (struct share){fn, context, i, n_rows * i / n, n_rows * (i + 1) / n, 0, 0};
         if (i > 0)
