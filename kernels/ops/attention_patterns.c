@@ -15,7 +15,10 @@
 #define FAINT_LEAD_FP16 8 /* fp16 has weights down to 2^-14 exactly */
 #define RAMP_SCORE 100.0
 #define MASKED_SCORE_MAX 40.0
-#define LOW_SCORE 125.0 /* and down to three quarters of it: a weight without its maximum is 0 */
+/* And down to LOW_SHARE of it: the weight of a score of -104 or less is 0 in fp32, even among the
+ * numbers that are not normal, unless the row's maximum is taken off first. */
+#define LOW_SCORE 121.0
+#define LOW_SHARE 0.875
 #define PLAIN_SCORE 16.0
 #define STRETCHED 300.0 /* deviation of the scores */
 #define STRETCHED_FP32 10.0
@@ -200,7 +203,7 @@ static double value_low(const struct drawing *drawing, int64_t flat)
     if (i == 0)
         return pattern_sign(shared, d) * 4;
     const double most = -LOW_SCORE / (4 * (double)p->size[D].value * attention_safe_scale(p));
-    const double share = 1 - 0.25 * pattern_uniform(~seed, key);
+    const double share = 1 - (1 - LOW_SHARE) * pattern_uniform(~seed, key);
     return pattern_sign(shared, d) * key_element(p, most * share, fabs(most), seed, key, d);
 }
 

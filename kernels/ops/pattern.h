@@ -92,7 +92,7 @@ enum probe {
     PROBE_SHIFTED,   /* attention: a row's scores are two, of any sign and size up to SCORE_MAX */
     PROBE_STRETCHED, /* attention: exact scores that differ by hundreds */
     PROBE_FAINT,     /* attention: many faint keys with large values beside a dominant one */
-    PROBE_LOW,       /* attention: all scores are from -125 to -94 */
+    PROBE_LOW,       /* attention: all scores are from -121 to -105 */
     PROBE_LARGEST,   /* exact; fp8: lines of the largest numbers, of the smallest, and of zeros with
                         a sign */
     PROBE_NAN,       /* an op of a user's: a few of an input that may have them */

@@ -33,6 +33,27 @@ TEST(scores_are_as_large_as_promised)
     }
 }
 
+/* A kernel that does not take off a row's maximum, or begins with one of 0, has no weights at all.
+ */
+TEST(low_scores_have_no_weight_without_their_maximum)
+{
+    const double scales[] = {1e-2, 0.125, 1, 7, -0.3};
+    for (int i = 0; i < 15; i++) {
+        struct kg_problem p = attention((uint32_t)(KG_F16 + i % 3), 0, 1, 1, 1, 300, 64);
+        *op_param_named(&p, "scale") = scales[i / 3];
+        struct image image = image_filled(&p, PROBE_LOW, (uint64_t)i);
+        for (int64_t key = 0; key < 300; key++) {
+            double score = 0;
+            for (int64_t d = 0; d < 64; d++)
+                score += (double)kg_load_float(image.view[0].data, kg_dtype(&p), d) *
+                         (double)kg_load_float(image.view[1].data, kg_dtype(&p), key * 64 + d);
+            const float weight = (float)exp(score * kg_param(&p, "scale"));
+            assert_true(weight == 0);
+        }
+        image_release(&image);
+    }
+}
+
 /* Each query has one key that takes all the weight, but where the mask hides it. */
 TEST(retrieval_finds_keys)
 {
