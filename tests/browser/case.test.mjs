@@ -46,22 +46,34 @@ describe("case", { skip }, () => {
             await drawn(page);
         });
 
-    test("the file has each run of a long history too, from both pages of the answer", async () => {
-        await it.withLong({}, async (page, history, url) => {
-            await it.open(page, caseAddress(REGRESSED), url);
+    test("a long history is drawn and saved run by run, from all pages of the answer", async () => {
+        const { file, uuids } = it.seed("long.db", 1700, 1, 2, 1);
+        await it.withServer(file, [], {}, async (page, url) => {
             const pages = [];
-            await alter(page, /trends.*raw=1/, (json) => {
+            await alter(page, "**/api/v1/trends?**", (json) => {
                 pages.push(json);
                 for (const { columns } of json.series)
                     columns.author = columns.author.map(() => '=1, "a";@b');
             });
-            const [names, ...rows] = await savedRows(page);
+            await it.open(page, caseAddress(REGRESSED), url);
+            await drawn(page);
             assert.equal(pages.length, 2);
+            assert.match(await note(page), /, 1,700 runs\.$/);
+            const [names, ...rows] = await savedRows(page);
             assert.equal(rows.length, 3 * 1700);
             const keys = ["provider", "run"].map((name) => names.indexOf(name));
             assert.equal(new Set(rows.map((row) => keys.map((k) => row[k]).join())).size,
                 rows.length);
             assert.ok(rows.every((row) => row.join().includes(`,"'=1, ""a"";'@b",`)), rows[0]);
+            await page.locator(".plot").focus();
+            for (const key of ["End", "+", "+"]) await page.keyboard.press(key);
+            assert.match(await spoken(page), /^ours .*; 1700 of 1700$/);
+            await until(page, () => location.hash.includes("from="));
+            const some = await savedRows(page);
+            assert.ok(some.length > 100 && some.length < 3 * 1700 / 2, `${some.length}`);
+            await page.locator(".plot").focus();
+            await page.keyboard.press("Enter");
+            await until(page, (uuid) => location.hash === `#/run/${uuid}`, uuids.at(-1));
         });
     });
 
@@ -254,7 +266,7 @@ describe("case", { skip }, () => {
     it.test("a case that was never timed says so, and why", {}, async (page) => {
         const columns = { time_ms: [1750000000000], p50_ns: [1000] };
         await page.route("**/api/v1/trends?**", (route) => route.fulfill({ json: {
-            order: "time", total: 0, bucketed: false, threshold: 0.02,
+            order: "time", total: 0, threshold: 0.02,
             series: [{ provider: "ours", role: "baseline", contract: "v1", total: 1, columns }],
             epochs: [], change_points: [], baseline: null,
             events: [{ kind: "wrong", time_ms: 1750000000000, commit: null,

@@ -6,8 +6,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import {
-    PHONE, REGRESSED, alter, caseAddress, dashboard, drawn, note, parameter, picture, settled, skip,
-    spoken, until,
+    PHONE, alter, dashboard, drawn, parameter, picture, settled, skip, spoken, until,
 } from "./harness.mjs";
 
 /** Until the address has, or has no longer, a range. */
@@ -351,57 +350,6 @@ describe("the chart of a case", { skip }, () => {
         assert.match(page.url(), /#\/case/);
         await page.touchscreen.tap(x, y);
         await until(page, () => location.hash.startsWith("#/run/"));
-    });
-
-    test("a long history comes in buckets, and in runs when one looks closer", async () => {
-        await it.withLong({}, async (page, history, url) => {
-            const asked = [];
-            page.on("request", (r) => {
-                if (r.url().includes("/trends?")) asked.push(new URL(r.url()).searchParams);
-            });
-            await it.open(page, caseAddress(REGRESSED), url);
-            await drawn(page);
-            assert.match(await note(page), /1,700 runs.*median of several runs/);
-            await page.locator(".plot").focus();
-            await page.keyboard.press("End");
-            assert.match(await spoken(page), /median of \d+ runs?|regression/);
-            for (let i = 0; i < 4; i++) await page.keyboard.press("+");
-            await until(page, () => {
-                const said = document.querySelector(".chart-note").textContent;
-                return location.hash.includes("from=") && !said.includes("median");
-            });
-            assert.ok(asked.at(-1).get("from") > 0);
-            await page.keyboard.press("ArrowLeft");
-            assert.doesNotMatch(await spoken(page), /median of/);
-            await page.keyboard.press("ArrowRight");
-            await page.keyboard.press("Enter");
-            await until(page, (uuid) => location.hash === `#/run/${uuid}`,
-                history.uuids.at(-1));
-        });
-    });
-
-    test("what cannot be fetched says so, and a range can be tried again", async () => {
-        await it.withLong({ allowFailures: true }, async (page, history, url) => {
-            await it.open(page, caseAddress(REGRESSED), url);
-            await drawn(page);
-            const detail = (address) => address.searchParams.has("from");
-            let failing = true;
-            await page.route(detail, (route) => (failing ? route.abort() : route.continue()));
-            await page.locator(".plot").focus();
-            for (let i = 0; i < 4; i++) await page.keyboard.press("+");
-            await page.locator(".chart-note button").waitFor();
-            assert.match(await note(page), /could not be fetched/);
-            failing = false;
-            // At once: a key that the page was slow to take would fetch it anew by itself.
-            await page.evaluate(() => document.querySelector(".chart-note button").click());
-            await until(page, () =>
-                !/fetched|median/.test(document.querySelector(".chart-note").textContent));
-            await page.route(/trends.*raw=1/, (route) => route.fulfill(
-                { status: 429, json: { detail: "Too many answers at once." } }));
-            await page.click("button:text-is('CSV of these runs')");
-            await until(page, () => document.querySelector(".chart-note").textContent ===
-                "The CSV could not be fetched: Too many answers at once.");
-        });
     });
 
     /** What `body(module, argument)` gives in the page, for a module of it. */

@@ -72,7 +72,7 @@ export const launch = () =>
 export function dashboard({ runs = 80, cases = 12, options = [] } = {}) {
     const it = { url: "", database: "", uuids: [], folder: null, browser: null, shared: null,
         alert: null };
-    let server = null, long = null;
+    let server = null;
 
     it.seed = (name, nRuns, nCases = 12, number = 1, devices = 2) => {
         const file = path.join(it.folder, name);
@@ -94,7 +94,7 @@ export function dashboard({ runs = 80, cases = 12, options = [] } = {}) {
     after(async () => {
         if (it.shared) await close(it.shared.context()); // or its time would not be counted
         await it.browser?.close();
-        for (const one of [server, long?.server]) if (one) await stop(one);
+        if (server) await stop(server);
         if (it.folder) rmSync(it.folder, { recursive: true, force: true });
     });
 
@@ -157,17 +157,6 @@ export function dashboard({ runs = 80, cases = 12, options = [] } = {}) {
 
     /** What the server, or the one at `url`, answers. */
     it.ask = async (what, url = it.url) => (await fetch(`${url}api/v1/${what}`)).json();
-
-    /** A page of a server with more runs than one answer has points; `body` gets it, its history
-     *  and its address. */
-    it.withLong = async (options, body) => {
-        if (!long) {
-            const history = it.seed("long.db", 1700, 1, 2, 1);
-            long = { history, server: await serve(history.file) };
-        }
-        const { history, server: { url } } = long;
-        await it.withPage(options, (page) => body(page, history, url), url);
-    };
 
     /** Opens an address of the page and waits until the view is there. */
     it.open = async (page, hash = "", base = it.url) => {

@@ -76,7 +76,7 @@ export function arrange(trend, order) {
             return { ...s, index: colours.get(s.provider), former };
         });
     const axis = order === "commit" ? byCommit(lanes) : byTime(lanes);
-    return { ...axis, lanes, byCommit: order === "commit", bucketed: trend.bucketed };
+    return { ...axis, lanes, byCommit: order === "commit" };
 }
 
 /**

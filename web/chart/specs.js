@@ -139,9 +139,7 @@ export function timesSpec(model, { state, threshold, colours }) {
         }, null, label);
         spec.bands.push({ series: [high, low], fill: () => colours.band });
     };
-    if (of && model.bucketed) {
-        band("lowest to highest", "bucket", of("min_ns"), of("max_ns"));
-    } else if (of) {
+    if (of) {
         if (knows(candidates, "p90_ns")) {
             const low = knows(candidates, "p10_ns");
             band(low ? "p10 to p90" : "median to p90", "spread",
@@ -232,10 +230,10 @@ export function amountOf({ unit, size = 1 }, value) {
 }
 
 /** One of RESOURCES; null when no row knows it, or all say the same. */
-export function resourceSpec(model, whole, resource, colours) {
+export function resourceSpec(model, resource, colours) {
     const { column, size = 1, scatters } = resource;
     if (!knows(model.lanes.filter(isCandidate), column)) return null;
-    if (onlyValue(whole, resource) !== null) return null;
+    if (onlyValue(model, resource) !== null) return null;
     const spec = plot(model, { unit: "", height: 74, bare: true, least: scatters ? 0.2 : 0 });
     spec.addLane(model.lanes[0], ofCandidate(model, column).map((v) => (v > 0 ? v / size : v)),
         colours, { width: 1.6, paths: scatters ? undefined : STEPPED });

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // trend.js: the trend of a case: its lines, what one can do with them, and what they say.
 //
-// The chart holds two answers of the server: the whole history, in buckets when it is long, and the
-// detail of the range that is looked at. All plots share x, and are one tab stop. What is known of
-// the chart is one object, `t`, which the parts share: trend_draw.js draws it and says what it is
-// of, trend_range.js moves the range and asks for its detail, trend_point.js has the point that is
-// told of. A part calls another through `t.act`.
+// All plots share x, and are one tab stop. What is known of the chart is one object, `t`, which the
+// parts share: trend_draw.js draws it and says what it is of, trend_range.js moves the range,
+// trend_point.js has the point that is told of. A part calls another through `t.act`.
 //
-//   t.answers: { whole, detail }; model: of the answer that is drawn; wholeModel
+//   t.whole: the answer of the server; model: as it is drawn
 //   t.range: of x; events; errorLimit: above which a result is wrong, or null
 //   t.point: { lane, i } that was picked; hovered: { lane, i, on (the pointer is on its line) }
 //   t.pointing: the pointer moved later than the keys
@@ -20,7 +18,7 @@ import { draw, drawn, render, savePoints, shown, specify } from "./trend_draw.js
 import {
     changeLane, clicked, drop, moved, open, pick, place, placeOf, showPoint, speak, step,
 } from "./trend_point.js";
-import { all, move, pan, refine, zoom, zoomed } from "./trend_range.js";
+import { all, move, pan, zoom, zoomed } from "./trend_range.js";
 import { h } from "../frame/dom.js";
 import { copyButton } from "../frame/parts.js";
 
@@ -52,27 +50,8 @@ const partsOf = () => [{ label: " " }, { term: "error", label: "Error against th
             h("b", { class: "term", "data-term": term }, label), ` ${unit ?? ""}`), box) };
 });
 
-/** Commits in place of times, or the other way round: of buckets the server makes others. */
-async function reorder(t, order) {
-    t.state.order = order;
-    t.chosen();
-    if (t.answers.whole.bucketed) {
-        t.surface.setAttribute("aria-busy", "true");
-        try {
-            t.answers = { whole: await t.load(order, null, t.signal), detail: null };
-        } catch (failure) {
-            if (failure.name !== "AbortError") t.note.textContent = failure.message;
-            return;
-        } finally {
-            t.surface.removeAttribute("aria-busy");
-        }
-    }
-    render(t);
-    refine(t);
-}
-
 function toolsOf(t, choices) {
-    const { state, answers: { whole } } = t;
+    const { state, whole } = t;
     const candidates = whole.series.filter((l) => l.role === "candidate");
     const has = { chain: knows(candidates, "chain"), control: knows(whole.series, "control_ns"),
         raw: true };
@@ -85,7 +64,7 @@ function toolsOf(t, choices) {
     return h("div", { class: "chart-tools" },
         choice("Order", "order", state.order,
             [["time", "Time", "by_time"], ["commit", "Commit", "by_commit"]],
-            (order) => reorder(t, order)),
+            choose("order")),
         choice("Time shown", "y", state.y,
             Object.entries(YARDSTICKS).filter(([y]) => has[y])
                 .map(([y, { text, term }]) => [y, text, term]), choose("y")),
@@ -160,18 +139,16 @@ function listen(t) {
 
 /**
  * The chart and its events: { chart, events, attached(), limit(of the error) }. `whole`: the answer
- * of /trends without a range.
+ * of /trends with each of its points.
  * `state`: { order, y, fit ("ours", or "all" for providers that are far off too), hide (Set),
  * span ([from, to] in ms, or null), point ({ run, time, provider } that was picked, or null) },
  * changed in place; `chosen()` is called when a choice has, `save()` when the rest has.
- * `load(order, span, signal)` fetches, `points(span)` has a row for each of its points, to save.
  * `choices`: what else there is to choose, among the tools.
  */
-export function trendChart({ whole, state, save, chosen, load, points, signal, choices }) {
-    const t = { state, save, chosen, load, points, signal, group: `trend-${charts++}`, colours: {},
-        answers: { whole, detail: null }, model: null, wholeModel: null, events: [], range: null,
-        errorLimit: null, point: null, hovered: null, pointing: false, timer: 0, asked: null,
-        parts: partsOf() };
+export function trendChart({ whole, state, save, chosen, signal, choices }) {
+    const t = { whole, state, save, chosen, signal, group: `trend-${charts++}`, colours: {},
+        model: null, events: [], range: null, errorLimit: null, point: null, hovered: null,
+        pointing: false, timer: 0, parts: partsOf() };
     Object.assign(t, elements(t));
     t.act = Object.fromEntries(Object.entries({ zoomed, all, move, zoom, pan, clicked, moved, place,
         showPoint, step, open, drop, lane: changeLane, shown: toggled })
@@ -180,7 +157,6 @@ export function trendChart({ whole, state, save, chosen, load, points, signal, c
     const tools = toolsOf(t, choices);
     render(t);
     listen(t);
-    if (state.span) refine(t);
     return {
         chart: h("figure", { class: "chart" }, tools, t.legend, t.readout, t.surface, t.note,
             t.live, t.missing, t.out, h("figcaption", { class: "quiet", id: "chart-help" },

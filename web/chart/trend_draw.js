@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// trend_draw.js: draws a trend from its answers and choices, and says what it is of; `t`: trend.js.
+// trend_draw.js: draws a trend by its choices, and says what it is of; `t`: trend.js.
 
 import { arrange } from "./data.js";
 import { eventsOf } from "./events.js";
@@ -8,7 +8,7 @@ import {
     YARDSTICKS, amountOf, amountOn, errorSpec, onlyValue, resourceSpec, timesSpec,
 } from "./specs.js";
 import { isKnown, placeOf, pointAt } from "./trend_point.js";
-import { covers, toRange } from "./trend_range.js";
+import { rangeOf } from "./trend_range.js";
 import { dateText, percent, plural, shortCommit } from "../frame/format.js";
 import { saveCsv } from "../frame/parts.js";
 
@@ -29,14 +29,12 @@ function placed(model, whole) {
     }).sort((a, b) => a.x - b.x);
 }
 
-/** Takes the answers and the choices as they are now; draws when there is room. */
+/** Takes the choices as they are now; draws when there is room. */
 export function render(t) {
-    const { answers, state } = t;
-    t.wholeModel = arrange(answers.whole, state.order);
-    t.model = covers(t, answers.detail) ? arrange(answers.detail.answer, state.order)
-        : t.wholeModel;
-    t.range = toRange(t.model, answers.whole, state.span);
-    t.events = placed(t.model, answers.whole);
+    const { whole, state } = t;
+    t.model = arrange(whole, state.order);
+    t.range = rangeOf(t);
+    t.events = placed(t.model, whole);
     [t.hovered, t.pointing] = [null, false];
     t.point = state.point && placeOf(t.model,
         shown(t).filter((l) => l.provider === state.point.provider), state.point);
@@ -47,8 +45,8 @@ export function render(t) {
 }
 
 /** How far the chain of baselines went in all of it. */
-function changed({ answers, state }) {
-    const by = answers.whole.series.find((l) => l.change)?.change;
+function changed({ whole, state }) {
+    const by = whole.series.find((l) => l.change)?.change;
     if (!by || state.y !== "chain") return "";
     const size = percent(Math.abs(by.ratio - 1));
     return ` ${parseFloat(size) === 0 ? "As fast as" : `${size} ${
@@ -67,15 +65,14 @@ function unlinked({ model, state }) {
 
 export function specify(t) {
     const { model, state, colours, parts: [times, error, ...resources] } = t;
-    const { threshold } = t.answers.whole;
-    times.spec = timesSpec(model, { state, threshold, colours });
+    times.spec = timesSpec(model, { state, threshold: t.whole.threshold, colours });
     const { text, term, unit } = YARDSTICKS[state.y];
     const [head] = times.section.children;
     head.firstChild.dataset.term = term;
     head.firstChild.textContent = text;
     head.lastChild.textContent = ` ${unit}.${changed(t)}${unlinked(t)}`;
     error.spec = errorSpec(model, { limit: t.errorLimit, colours });
-    for (const p of resources) p.spec = resourceSpec(model, t.wholeModel, p.resource, colours);
+    for (const p of resources) p.spec = resourceSpec(model, p.resource, colours);
 }
 
 export function draw(t) {
@@ -102,26 +99,25 @@ export function draw(t) {
     act.showPoint();
 }
 
-export async function savePoints(t) {
-    try {
-        saveCsv(await t.points(t.state.span), "trend.csv");
-    } catch (failure) {
-        if (failure.name !== "AbortError")
-            t.note.textContent = `The CSV could not be fetched: ${failure.message}`;
-    }
+/** Each run of the range that is looked at. */
+export function savePoints({ whole: { series }, state: { span } }) {
+    const [from, to] = span ?? [0, Infinity];
+    const names = ["provider", "role", "contract"];
+    saveCsv([[...names, ...Object.keys(series[0].columns)],
+        ...series.flatMap((s) => s.columns.time_ms.flatMap((time, i) => (time < from || time > to
+            ? [] : [[...names.map((name) => s[name]),
+                ...Object.values(s.columns).map((column) => column[i])]])))], "trend.csv");
 }
 
 export function sayRange(t) {
-    const { model, state, answers: { whole } } = t;
+    const { model, state, whole } = t;
     const total = whole.series.filter((s) => s.role === "candidate")
         .reduce((n, s) => n + s.total, 0);
     const [from, to] = state.span ?? [model.toTime(model.x[0]), model.toTime(model.x.at(-1))];
     t.note.textContent = `${dateText(from)} to ${dateText(to)}` +
         `${state.span ? "" : `, ${plural(total, "run")}`}` +
-        `${state.branch ? ` of ${state.branch}` : ""}.${model.bucketed
-            ? " Each point is the median of several runs. The band goes from their lowest to " +
-              "their highest value. Zoom in to see single runs." : ""}`;
-    const [lane] = t.wholeModel.lanes;
+        `${state.branch ? ` of ${state.branch}` : ""}.`;
+    const [lane] = model.lanes;
     t.surface.setAttribute("aria-label", `Trend, ${YARDSTICKS[state.y].text}: ` +
         `${plural(total, "run")}, newest ${lane.provider} ` +
         amountOn(state.y, pointAt(lane, lane.at.length - 1)?.on(state.y)));
@@ -131,7 +127,7 @@ export function sayRange(t) {
 function sayMissing(t) {
     const [, error, ...resources] = t.parts;
     const hidden = resources.filter((p) => p.spec === null)
-        .map(({ resource }) => ({ ...resource, value: onlyValue(t.wholeModel, resource) }));
+        .map(({ resource }) => ({ ...resource, value: onlyValue(t.model, resource) }));
     const same = hidden.filter((r) => r.value !== null)
         .map((r) => `${r.label} ${amountOf(r, r.value)}`);
     const unknown = hidden.filter((r) => r.value === null).map((r) => r.label);

@@ -7,10 +7,10 @@ import { badge, word } from "../frame/verdict.js";
 import { nearest } from "./data.js";
 import { eventSwatch } from "./events.js";
 import { RESOURCES, amountOf, amountOn } from "./specs.js";
-import { render, shown } from "./trend_draw.js";
+import { shown } from "./trend_draw.js";
 import { address, h } from "../frame/dom.js";
 import {
-    change, clamp, dateText, duration, number, plural, providerName, shortCommit, time,
+    change, clamp, dateText, duration, number, providerName, shortCommit, time,
 } from "../frame/format.js";
 
 const CLICK = 24; // CSS pixels from a point, within which a click is on it
@@ -20,11 +20,10 @@ export function pointAt(lane, i) {
     const row = lane?.at[i];
     if (row === undefined) return null;
     const get = (name) => lane.columns[name]?.[row] ?? null;
-    const n = get("n") ?? 1;
     return {
-        lane, get, n, p50: get("p50_ns"), baseline: get("baseline_p50_ns"), time: get("time_ms"),
+        lane, get, p50: get("p50_ns"), baseline: get("baseline_p50_ns"), time: get("time_ms"),
         run: get("run"), commit: get("commit"), subject: get("subject"), author: get("author"),
-        branch: n > 1 ? null : get("branch"), // the runs of a bucket may be of several
+        branch: get("branch"),
         verdict: lane.role === "candidate" ? get("verdict") : null,
         /** The time on a yardstick; of a provider there is no ratio from pairs. */
         on(y) {
@@ -60,7 +59,7 @@ function pointWords(main, all, events, shown) {
         time(main.time),
         [commitName(main), " ", h("span", { class: "subject", title: subjectText(main) },
             subjectText(main))], main.branch,
-        main.n > 1 ? `median of ${plural(main.n, "run")}` : ["run ", runLink(main.run)],
+        ["run ", runLink(main.run)],
         ...facts.map(([label, value, show]) => value !== null && `${label} ${show(value)}`),
         ...events.map((e) => [eventSwatch(e.kind), " ", e.words]),
     ].filter(Boolean).map((part) => h("span", {}, part));
@@ -68,7 +67,6 @@ function pointWords(main, all, events, shown) {
 
 function pointSpoken(main, all, events, y, place) {
     const parts = [`${main.lane.provider} ${amount(main, y)}`];
-    if (main.n > 1) parts.push(`median of ${plural(main.n, "run")}`);
     if (changeOf(main, all[0]))
         parts.push(`${changeOf(main, all[0])} against the baseline`);
     if (main.verdict) parts.push(word(main.verdict));
@@ -179,21 +177,13 @@ export function drop(t) {
 
 /** The point n places on, among those of its lane. */
 export function step(t, n) {
-    const lane = () => t.point?.lane ?? shown(t)[0];
-    const wanted = () => {
-        const { model, point, range } = t;
-        const places = model.x.map((_, i) => i).filter((i) => isKnown(lane(), i));
-        const from = point ? places.indexOf(point.i) : n < 0 ? places.length
-            : places.findIndex((i) => model.x[i] >= range[0]) - 1;
-        return { i: places[clamp(from + n, 0, places.length - 1)] ?? -1,
-            whole: from + n >= 0 && from + n < places.length };
-    };
-    if (!lane()) return;
-    if (!wanted().whole && t.model !== t.wholeModel) { // the detail ends here, not the history
-        t.answers.detail = null;
-        render(t);
-    }
-    pick(t, lane(), wanted().i);
+    const { model, point, range } = t;
+    const lane = point?.lane ?? shown(t)[0];
+    if (!lane) return;
+    const places = model.x.map((_, i) => i).filter((i) => isKnown(lane, i));
+    const from = point ? places.indexOf(point.i) : n < 0 ? places.length
+        : places.findIndex((i) => model.x[i] >= range[0]) - 1;
+    pick(t, lane, places[clamp(from + n, 0, places.length - 1)] ?? -1);
     speak(t);
 }
 
@@ -204,18 +194,9 @@ export function changeLane(t, n) {
     speak(t);
 }
 
-/** A run has a page of its own; a bucket of several is looked into. */
-export function open(t) {
-    const { point, model } = t;
-    const main = point && pointAt(point.lane, point.i);
-    if (!main) return;
-    if (main.n <= 1) {
-        location.hash = address(`run/${main.run}`);
-        return;
-    }
-    const x = model.x[point.i];
-    const width = (model.x.at(-1) - model.x[0]) / model.x.length;
-    t.act.move(() => [x - 6 * width, x + 6 * width]);
+/** The page of its run. */
+export function open({ point }) {
+    if (point) location.hash = address(`run/${pointAt(point.lane, point.i).run}`);
 }
 
 /** A click on a point opens it; a finger, which cannot hover, looks first. */

@@ -82,8 +82,6 @@ export const TERMS = {
         "at the edge.",
     fit_all: "The axis fits all series, so ours may look flat.",
     spread: "Dark: the 99 % interval of the median. Light: from p10, or else the median, to p90.",
-    bucket: "Too many runs for single points: each is the median of several, the band their " +
-        "range. Zoom in for single runs.",
     geomean: "Geometric mean: half the time in one case and twice the time in another cancel out.",
     intensity: "Operations a byte moved. Below the ridge of the roof memory is the limit, above " +
         "it arithmetic.",

@@ -26,24 +26,22 @@ export async function allRows(path, name, device, signal, scope) {
 
 const POINTS = 5000; // of an answer
 
-/** The series of a trend with each of its points: all pages of the answer as one. */
-export async function allPoints(asked, signal) {
-    const all = new Map();
-    let after = null;
-    do {
-        const { series, next } = await get("trends",
-            { ...asked, order: null, raw: 1, limit: POINTS, after }, signal);
-        for (const s of series) {
-            const key = `${s.provider} ${s.contract}`;
-            const known = all.get(key);
-            if (!known) all.set(key, s);
+/** A trend with each of its points: all pages of the answer as one. */
+export async function wholeTrend(asked, signal) {
+    const trend = await get("trends", { ...asked, raw: 1, limit: POINTS }, signal);
+    for (let { next } = trend; next;) {
+        const page = await get("trends", { ...asked, raw: 1, limit: POINTS, after: next }, signal);
+        for (const series of page.series) {
+            const known = trend.series.find((s) => s.provider === series.provider &&
+                s.contract === series.contract);
+            if (!known) trend.series.push(series);
             else
-                for (const [name, values] of Object.entries(s.columns))
+                for (const [name, values] of Object.entries(series.columns))
                     known.columns[name] = known.columns[name].concat(values);
         }
-        after = next;
-    } while (after !== null);
-    return [...all.values()];
+        ({ next } = page);
+    }
+    return trend;
 }
 
 /* `columns`: members of a row with commas between; the others are not asked for. */

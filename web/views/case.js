@@ -9,7 +9,7 @@ import { address, h, term } from "../frame/dom.js";
 import {
     change, duration, interval, number, percent, plural, share, time, versus,
 } from "../frame/format.js";
-import { allPoints } from "../frame/lists.js";
+import { wholeTrend } from "../frame/lists.js";
 import { controlsOf, machineLines } from "../frame/machine.js";
 import {
     alertLink, badgeAndFeed, caseName, commitName, crumbs, figure, overVendor, peerSpan, runLink,
@@ -18,10 +18,9 @@ import { choose, here, lineText, note } from "../frame/places.js";
 import { branchChoice, scopeOf } from "../frame/scope.js";
 import { badge, word } from "../frame/verdict.js";
 
-const POINTS = 1500; // of a series; above it, the server makes buckets
-const COLUMNS = "time_ms,n,p50_ns,min_ns,max_ns,p50_lo_ns,p50_hi_ns,p10_ns,p90_ns,control_ns," +
-    "baseline_p50_ns,ratio,chain,chain_part,main,rel_err,vendor_ratio,sm_clock_mhz,registers," +
-    "shared_bytes,spill_bytes,tflops,gbps,run,commit,subject,author,branch,verdict,kernel";
+const COLUMNS = "time_ms,p50_ns,p50_lo_ns,p50_hi_ns,p10_ns,p90_ns,control_ns,baseline_p50_ns," +
+    "ratio,chain,chain_part,main,rel_err,vendor_ratio,sm_clock_mhz,registers,shared_bytes," +
+    "spill_bytes,tflops,gbps,run,commit,subject,author,branch,verdict,kernel";
 const PAGE = 1000; // cases of one answer
 
 /** One figure with its term; none when its number is not known. */
@@ -118,13 +117,6 @@ async function findCase(id, device, branch, signal) {
     return found;
 }
 
-function tableOfSeries(series) {
-    const names = ["provider", "role", "contract"];
-    return [[...names, ...Object.keys(series[0]?.columns ?? {})],
-        ...series.flatMap((s) => Object.values(s.columns)[0].map((_, i) =>
-            [...names.map((name) => s[name]), ...Object.values(s.columns).map((v) => v[i])]))];
-}
-
 export async function view({ query, signal }) {
     const id = query.get("id") ?? "";
     const device = query.get("device") ?? "";
@@ -135,16 +127,8 @@ export async function view({ query, signal }) {
         fit: query.get("fit") === "all" ? "all" : "ours", span: spanOf(query),
         point: pointOf(query), branch: query.get("branch") ?? "",
     };
-    const asked = (order, span) => ({
-        case: id, device, branch: state.branch, order, from: span?.[0], to: span?.[1],
-    });
-    const load = (order, span, stop) =>
-        get("trends", { ...asked(order, span), points: POINTS, columns: COLUMNS }, stop);
-    const points = async (span) => tableOfSeries(
-        await allPoints({ ...asked(null, span), columns: COLUMNS }, signal));
-    const [found, whole] = await Promise.all([
-        findCase(id, device, state.branch, signal), load(state.order, null, signal),
-    ]);
+    const [found, whole] = await Promise.all([findCase(id, device, state.branch, signal),
+        wholeTrend({ case: id, device, branch: state.branch, columns: COLUMNS }, signal)]);
 
     /** The address as the chart is now. */
     const charted = () => here({
@@ -162,7 +146,7 @@ export async function view({ query, signal }) {
     const timed = whole.series.some((s) => ["candidate", "provider"].includes(s.role) &&
         s.columns.time_ms.length > 0);
     const trend = !timed ? untimed(whole, state.branch, ofBranch("")) : trendChart({
-        whole, state, load, points, signal,
+        whole, state, signal,
         save: () => note(charted()), chosen: () => choose(charted()),
         choices: branchChoice(state.branch, signal, (name) => { location.hash = ofBranch(name); }),
     });

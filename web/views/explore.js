@@ -20,7 +20,7 @@ import { lineText, note } from "../frame/places.js";
 
 const POINTS = 1500; // of a line
 const MOST = 12; // lines
-const COLUMNS = "time_ms,n,p50_ns,chain,chain_part,control_ns,run,commit,branch,verdict";
+const COLUMNS = "time_ms,p50_ns,chain,chain_part,control_ns,run,commit,branch,verdict";
 const DAY = 86400e3;
 const YARDSTICKS = {
     "": { text: "÷ start", term: "over_start",
@@ -121,7 +121,7 @@ function chartOf(loaded, state, signal) {
     function draw() {
         for (const u of plots.splice(0)) u.destroy();
         const from = state.days ? newest - Number(state.days) * DAY : 0;
-        model = arrange({ bucketed: false, series: loaded.map(({ line, series }) => ({
+        model = arrange({ series: loaded.map(({ line, series }) => ({
             provider: nameOf(line), role: "provider", contract: series.contract,
             columns: since(series, from),
         })) }, "time");
