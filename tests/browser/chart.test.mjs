@@ -204,13 +204,13 @@ describe("the chart of a case", { skip }, () => {
             assert.notEqual(await readout.innerText(), shown);
             await page.mouse.move(5, 5);
             assert.equal(await readout.innerText(), shown);
-            await page.check("input[value=commit]");
+            await page.check("input[value=all]");
             assert.match(await readout.innerText(), /\(cuDNN\)/);
             await page.locator(".plot").focus();
             await page.keyboard.press("Escape");
             assert.equal(await picked.count(), 0);
             assert.equal(parameter(page, "point"), null);
-            await page.goBack(); // to the order by time, whose point was not dropped
+            await page.goBack(); // to "Fit ours", whose point was not dropped
             await picked.waitFor();
             assert.equal(await readout.innerText(), shown);
         });
@@ -228,22 +228,19 @@ describe("the chart of a case", { skip }, () => {
 
     it.test("each choice of the chart is undone by the back button", {}, async (page) => {
         await it.openCase(page);
-        await page.check("input[value=commit]");
         await page.check("input[value=control]");
         await page.check("input[value=all]");
         const is = (...wanted) => until(page, (values) => values.every((v) =>
             document.querySelector(`input[value=${v}]`)?.checked), wanted);
-        await is("commit", "control", "all");
+        await is("control", "all");
         await page.goBack();
-        await is("commit", "control", "ours");
+        await is("control", "ours");
         await page.goBack();
-        await is("commit", "chain");
-        await page.goBack();
-        await is("time", "chain");
+        await is("chain", "ours");
         assert.match(page.url(), /#\/case/);
     });
 
-    it.test("older events that were asked for are in the address", {}, async (page) => {
+    it.test("older events fold", {}, async (page) => {
         await alter(page, "**/api/v1/trends?**", (trend) => {
             const [first] = trend.series[0].columns.time_ms;
             trend.events = Array.from({ length: 30 }, (_, i) => ({ kind: "accepted",
@@ -251,11 +248,9 @@ describe("the chart of a case", { skip }, () => {
             Object.assign(trend, { epochs: [], change_points: [] });
         });
         await it.openCase(page);
-        await page.click(".events button:has-text('older event')");
-        assert.equal(await page.locator(".event-list li").count(), 30);
-        await page.reload();
-        await drawn(page);
-        assert.equal(await page.locator(".event-list li").count(), 30);
+        assert.equal(await page.locator(".event-list li:visible").count(), 12);
+        await page.click("summary:text-is('18 older events')");
+        assert.equal(await page.locator(".event-list li:visible").count(), 30);
     });
 
     it.test("a series can be left out, and the address says so", {}, async (page) => {
@@ -316,19 +311,13 @@ describe("the chart of a case", { skip }, () => {
             await ranged(page, false);
         });
 
-    it.test("order and control are in the address, and change the drawing", {}, async (page) => {
+    it.test("the yardstick is in the address, and changes the drawing", {}, async (page) => {
         await it.openCase(page);
-        let before = await picture(page);
-        const changed = async () => {
-            await until(page, (old) =>
-                document.querySelector(".plot canvas").toDataURL() !== old, before);
-            before = await picture(page);
-        };
-        await page.check("input[value=commit]");
-        await changed();
+        const before = await picture(page);
         await page.check("input[value=control]");
-        await changed();
-        assert.deepEqual(["order", "y"].map((n) => parameter(page, n)), ["commit", "control"]);
+        await until(page, (old) =>
+            document.querySelector(".plot canvas").toDataURL() !== old, before);
+        assert.equal(parameter(page, "y"), "control");
         await page.locator(".plot").focus();
         await page.keyboard.press("End");
         assert.match(await spoken(page), /^ours [\d.]+× control/);
@@ -336,7 +325,6 @@ describe("the chart of a case", { skip }, () => {
             /^ours[\d.]+×.*baseline[\d.]+×/);
         await page.reload();
         await drawn(page);
-        assert.equal(await page.locator("input[value=commit]").isChecked(), true);
         assert.equal(await page.locator("input[value=control]").isChecked(), true);
     });
 
@@ -386,7 +374,7 @@ describe("the chart of a case", { skip }, () => {
         const got = await inPage("../chart/specs.js", async () => {
             const app = document.querySelector("script[type=module]").src;
             const { arrange } = await import(new URL("../chart/data.js", app));
-            const model = arrange({ series: [globalThis.argument] }, "time");
+            const model = arrange({ series: [globalThis.argument] });
             const spec = globalThis.module.timesSpec(model, { state: { y: "raw", fit: "all",
                 hide: new Set() }, threshold: 0.02, colours: {} });
             return Object.fromEntries(spec.series.map((series, k) => [series.label,
@@ -412,7 +400,7 @@ describe("the chart of a case", { skip }, () => {
         ] };
         const got = await inPage("../chart/data.js", () => {
             const { arrange, values } = globalThis.module;
-            const model = arrange(globalThis.argument, "time");
+            const model = arrange(globalThis.argument);
             const mark = (v) => (v === undefined ? "none" : v);
             return {
                 x: model.x,
@@ -428,22 +416,6 @@ describe("the chart of a case", { skip }, () => {
             ["cudnn", "v2", 1, false, [5, "none", 6]],
         ]);
         assert.deepEqual(got.control, ["none", null, 0.8]);
-    });
-
-    test("by commit, a late run of an old commit lies beside its first", async () => {
-        const answer = { series: [series("ours", "candidate", "v1",
-            [[1, "a", "c1", 1], [2, "b", "c2", 2], [9, "d", "c1", 3], [10, "e", "c3", 4]])] };
-        const got = await inPage("../chart/data.js", () => {
-            const { arrange } = globalThis.module;
-            const model = arrange(globalThis.argument, "commit");
-            const [lane] = model.lanes;
-            return {
-                runs: lane.at.map((row) => lane.columns.run[row]),
-                back: [model.toX(9, "d"), model.toTime(1), model.toX(2), model.toTime(99)],
-            };
-        }, answer);
-        assert.deepEqual(got.runs, ["a", "d", "b", "e"]);
-        assert.deepEqual(got.back, [1, 1, 2, 10]);
     });
 
     test("the mean of changes is of those that there are", async () => {

@@ -27,45 +27,11 @@ export function nearest(sorted, value) {
     return value - sorted[lo] <= sorted[hi] - value ? lo : hi;
 }
 
-function byTime(lanes) {
-    const [x = [], ...at] = uPlot.join(lanes.map(({ columns: { time_ms: times } }) =>
-        [times, times.map((_, row) => row)]));
-    lanes.forEach((lane, i) => { lane.at = at[i]; });
-    return { x, toX: (time) => time, toTime: (value) => value };
-}
-
-/** Rows of one run share a place; a commit's runs lie side by side, commits by their first run. */
-function byCommit(lanes) {
-    const first = new Map();
-    const runs = new Map();
-    for (const { columns } of lanes)
-        columns.run.forEach((run, row) => {
-            const time = columns.time_ms[row];
-            const commit = columns.commit[row] ?? run;
-            if (!(first.get(commit) <= time)) first.set(commit, time);
-            if (!runs.has(run)) runs.set(run, { run, time, commit });
-        });
-    const places = [...runs.values()].sort((a, b) =>
-        first.get(a.commit) - first.get(b.commit) ||
-        (a.commit < b.commit ? -1 : a.commit > b.commit ? 1 : a.time - b.time));
-    const indexOf = new Map(places.map((p, i) => [p.run, i]));
-    const times = places.map((p) => first.get(p.commit));
-    for (const lane of lanes) {
-        lane.at = new Array(times.length);
-        lane.columns.run.forEach((run, row) => { lane.at[indexOf.get(run)] = row; });
-    }
-    return {
-        x: times.map((_, i) => i), toX: (time, run) => indexOf.get(run) ?? nearest(times, time),
-        toTime: (value) => times[Math.min(times.length - 1, Math.max(0, Math.round(value)))],
-    };
-}
-
 /**
- * { x, lanes, byCommit, toX(time_ms, run), toTime(x) }. x is milliseconds, or with order "commit"
- * the place in the sequence of runs, whose time is that of the commit's first run. A lane:
- * { provider, role, contract, index (of its colour), former (an older contract), columns, at }.
+ * { x (times in ms), lanes } of the answer. A lane: { provider, role, contract, index (of its
+ * colour), former (an older contract), columns, at }.
  */
-export function arrange(trend, order) {
+export function arrange(trend) {
     const colours = new Map();
     const lanes = trend.series
         .filter((s) => SHOWN.has(s.role) && s.columns.time_ms.length > 0)
@@ -75,8 +41,9 @@ export function arrange(trend, order) {
             if (!former) colours.set(s.provider, colours.size);
             return { ...s, index: colours.get(s.provider), former };
         });
-    const axis = order === "commit" ? byCommit(lanes) : byTime(lanes);
-    return { ...axis, lanes, byCommit: order === "commit" };
+    const [x = [], ...at] = uPlot.join(lanes.map(({ columns: { time_ms: times } }) =>
+        [times, times.map((_, row) => row)]));
+    return { x, lanes: lanes.map((lane, i) => ({ ...lane, at: at[i] })) };
 }
 
 /**

@@ -7,13 +7,12 @@ import { change, epochText, plural, time } from "../frame/format.js";
 import {
     alertLink, causeSubject, commitName, commitRange, isOneCommit, runLink, subjectText,
 } from "../frame/parts.js";
-import { here, note, parameter } from "../frame/places.js";
 import { SHAPES } from "../frame/verdict.js";
 
 /** The look of an alert of a kind. */
 export const lookOf = (kind) => ({ regression: "slower", improvement: "faster" })[kind] ?? kind;
 
-const LIMIT = 12; // in the list until it is asked for more
+const LIMIT = 12; // of the list; the older ones fold
 
 /** Of 16 by 16, as the verdicts have them. */
 export const EVENT_SHAPES = {
@@ -57,9 +56,6 @@ function commitsOf(event) {
 /** The list beside a chart; `point(event)` shows one in the chart, where there is one. */
 export function eventList(events, point = null) {
     const newest = [...events].reverse();
-    const list = h("ol", { class: "event-list" });
-    const more = h("button", { type: "button" });
-
     function item(event) {
         const words = [eventSwatch(event.kind), h("span", {}, event.words)];
         const show = point ? h("button", {
@@ -71,20 +67,12 @@ export function eventList(events, point = null) {
             event.alert > 0 && [", ", alertLink(event.alert)]));
     }
 
-    function draw(count) {
-        list.replaceChildren(...newest.slice(0, count).map(item));
-        more.hidden = count >= newest.length;
-        more.textContent = `${plural(newest.length - count, "older event")}`;
-    }
-
-    more.addEventListener("click", () => {
-        note(here({ events: "all" }));
-        draw(newest.length);
-    });
-    draw(parameter("events") === "all" ? newest.length : LIMIT);
+    const list = (some) => h("ol", { class: "event-list" }, some.map(item));
+    const older = newest.slice(LIMIT);
     return h("section", { class: "events" }, h("h2", {}, "Events"),
         newest.length === 0
             ? h("p", { class: "quiet" },
                 "This range has no step, no wrong result, no accepted change and no new driver.")
-            : [list, more]);
+            : [list(newest.slice(0, LIMIT)), older.length > 0 && h("details", {},
+                h("summary", {}, plural(older.length, "older event")), list(older))]);
 }

@@ -90,7 +90,7 @@ function extremes(u) {
     return apart < 16 ? [(min + max) / 2] : [min, max];
 }
 
-function axes(spec, colours, { byCommit, label }) {
+function axes(spec, colours) {
     const common = {
         stroke: colours.quiet, font: `12px ${colours.font}`, gap: 4,
         grid: { stroke: colours.rule, width: 1 },
@@ -101,12 +101,6 @@ function axes(spec, colours, { byCommit, label }) {
         ...common, size: AXIS_LEFT, space: spec.height > SMALL ? 44 : 28,
         values: (u, splits) => (spec.unit === "ns" ? durationLabels : plainLabels)(splits),
     };
-    if (byCommit)
-        Object.assign(x, {
-            incrs: [1, 2, 5].flatMap((f) => [1, 10, 100, 1e3, 1e4].map((p) => f * p)).sort((a, b) =>
-                a - b),
-            values: (u, splits) => splits.map(label),
-        });
     if (spec.log) Object.assign(y, { splits: logTicks, filter: (u, splits) => splits });
     if (spec.bare) {
         Object.assign(x, { size: 6, values: (u, splits) => splits.map(() => "") });
@@ -214,8 +208,8 @@ const FLAGS = {
 function paintEvents(u, colours, events) {
     const { ctx, bbox, scales: { x: { min, max } } } = u;
     const ratio = devicePixelRatio;
-    const seen = events.filter((e) => e.x >= min && e.x <= max);
-    const places = seen.map((e) => u.valToPos(e.x, "x", true));
+    const seen = events.filter((e) => e.time_ms >= min && e.time_ms <= max);
+    const places = seen.map((e) => u.valToPos(e.time_ms, "x", true));
     const y = bbox.top - (FLAG_RAIL / 2) * ratio;
     seen.forEach(({ kind, text }, i) => {
         const [name, dash] = FLAGS[kind];
@@ -328,9 +322,8 @@ function dressLegend(u, spec, legend) {
 
 /**
  * Draws `spec` into `box` as one uPlot of a group that shares its cursor: `group`. `chart`: {
- * colours, range: [lo, hi] of x, byCommit, label(i) (of the places of a commit axis), events, hide
- * (keys that are not shown), legend (where it goes) }; `on`: { zoomed(lo, hi), all(), moved(u,
- * series or null), clicked(u, event), shown(key, is) }.
+ * colours, range: [lo, hi] of x, events, hide (keys that are not shown), legend (where it goes) };
+ * `on`: { zoomed(lo, hi), all(), moved(u, series or null), clicked(u, event), shown(key, is) }.
  */
 export function drawPlot(box, spec, group, chart, on) {
     const { colours, range } = chart;
@@ -340,13 +333,10 @@ export function drawPlot(box, spec, group, chart, on) {
         width: box.clientWidth, height: spec.height, ms: 1,
         padding: [spec.flags ? FLAG_RAIL : 10, 22, 0, 0],
         scales: {
-            x: {
-                time: !chart.byCommit,
-                range: (u, lo, hi) => (u.scales.x.min === null ? range : [lo, hi]),
-            },
+            x: { range: (u, lo, hi) => (u.scales.x.min === null ? range : [lo, hi]) },
             y: { distr: spec.log ? 3 : 1, range: rangeOfY(spec) },
         },
-        axes: axes(spec, colours, chart),
+        axes: axes(spec, colours),
         series: spec.series.map((s, si) => ({ ...s, show: !chart.hide.has(spec.keys[si]) })),
         bands: spec.bands, focus: { alpha: 1 },
         legend: {

@@ -10,11 +10,11 @@
 //   t.point: { lane, i } that was picked; hovered: { lane, i, on (the pointer is on its line) }
 //   t.pointing: the pointer moved later than the keys
 
-import { knows } from "./data.js";
+import { arrange, knows } from "./data.js";
 import { eventList } from "./events.js";
 import { RESOURCES, YARDSTICKS } from "./specs.js";
 import { choice, zoomButtons } from "./tools.js";
-import { draw, drawn, render, savePoints, shown, specify } from "./trend_draw.js";
+import { draw, drawn, placed, render, savePoints, shown, specify } from "./trend_draw.js";
 import {
     changeLane, clicked, drop, moved, open, pick, place, placeOf, showPoint, speak, step,
 } from "./trend_point.js";
@@ -62,9 +62,6 @@ function toolsOf(t, choices) {
         t.chosen();
     };
     return h("div", { class: "chart-tools" },
-        choice("Order", "order", state.order,
-            [["time", "Time", "by_time"], ["commit", "Commit", "by_commit"]],
-            choose("order")),
         choice("Time shown", "y", state.y,
             Object.entries(YARDSTICKS).filter(([y]) => has[y])
                 .map(([y, { text, term }]) => [y, text, term]), choose("y")),
@@ -140,14 +137,15 @@ function listen(t) {
 /**
  * The chart and its events: { chart, events, attached(), limit(of the error) }. `whole`: the answer
  * of /trends with each of its points.
- * `state`: { order, y, fit ("ours", or "all" for providers that are far off too), hide (Set),
+ * `state`: { y, fit ("ours", or "all" for providers that are far off too), hide (Set),
  * span ([from, to] in ms, or null), point ({ run, time, provider } that was picked, or null) },
  * changed in place; `chosen()` is called when a choice has, `save()` when the rest has.
  * `choices`: what else there is to choose, among the tools.
  */
 export function trendChart({ whole, state, save, chosen, signal, choices }) {
-    const t = { whole, state, save, chosen, signal, group: `trend-${charts++}`, colours: {},
-        model: null, events: [], range: null, errorLimit: null, point: null, hovered: null,
+    const model = arrange(whole);
+    const t = { whole, model, state, save, chosen, signal, group: `trend-${charts++}`, colours: {},
+        events: placed(model, whole), range: null, errorLimit: null, point: null, hovered: null,
         pointing: false, timer: 0, parts: partsOf() };
     Object.assign(t, elements(t));
     t.act = Object.fromEntries(Object.entries({ zoomed, all, move, zoom, pan, clicked, moved, place,

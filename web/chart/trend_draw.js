@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // trend_draw.js: draws a trend by its choices, and says what it is of; `t`: trend.js.
 
-import { arrange } from "./data.js";
 import { eventsOf } from "./events.js";
 import { drawPlot, readColours } from "./plot.js";
 import {
@@ -9,35 +8,31 @@ import {
 } from "./specs.js";
 import { isKnown, placeOf, pointAt } from "./trend_point.js";
 import { rangeOf } from "./trend_range.js";
-import { dateText, percent, plural, shortCommit } from "../frame/format.js";
+import { dateText, percent, plural } from "../frame/format.js";
 import { saveCsv } from "../frame/parts.js";
 
 export const shown = (t) => t.model.lanes.filter((l) => !t.state.hide.has(l.provider));
 export const drawn = (t) => t.parts.filter((p) => p.u);
 
-/** The events with their places on x. What is told of no point here is told of the next one, never
- *  of the one before. */
-function placed(model, whole) {
+/** The events, each with the point that it is told of. What is told of no point here is told of the
+ *  next one, never of the one before. */
+export function placed(model, whole) {
     const candidates = model.lanes.filter((l) => l.role === "candidate");
     return eventsOf(whole).map((e) => {
-        const x = model.toX(e.time_ms, e.run);
         const lane = candidates.find((l) => l.columns.run.includes(e.run));
         const i = lane ? lane.at.indexOf(lane.columns.run.indexOf(e.run))
-            : e.kind === "wrong" ? -1 : model.x.findIndex((v, k) => v >= x &&
+            : e.kind === "wrong" ? -1 : model.x.findIndex((v, k) => v >= e.time_ms &&
                 candidates.some((l) => isKnown(l, k)));
-        return { ...e, x, i };
-    }).sort((a, b) => a.x - b.x);
+        return { ...e, i };
+    });
 }
 
 /** Takes the choices as they are now; draws when there is room. */
 export function render(t) {
-    const { whole, state } = t;
-    t.model = arrange(whole, state.order);
+    const { model, state: { point } } = t;
     t.range = rangeOf(t);
-    t.events = placed(t.model, whole);
     [t.hovered, t.pointing] = [null, false];
-    t.point = state.point && placeOf(t.model,
-        shown(t).filter((l) => l.provider === state.point.provider), state.point);
+    t.point = point && placeOf(model, shown(t).filter((l) => l.provider === point.provider), point);
     specify(t);
     draw(t);
     sayMissing(t);
@@ -76,15 +71,10 @@ export function specify(t) {
 }
 
 export function draw(t) {
-    const { surface, legend, colours, range, model, events, act } = t;
+    const { surface, legend, colours, range, events, act } = t;
     const focus = legend.contains(document.activeElement) && document.activeElement.dataset.key;
     readColours(surface, colours);
-    const label = (i) => {
-        const lane = model.lanes.find((l) => l.at[i] !== undefined);
-        return lane ? shortCommit(lane.columns.commit[lane.at[i]]) : "";
-    };
-    const chart = { colours, range, byCommit: model.byCommit, events, hide: t.state.hide, legend,
-        label };
+    const chart = { colours, range, events, hide: t.state.hide, legend };
     for (const p of t.parts) {
         p.u?.destroy();
         p.u = null;
@@ -113,7 +103,7 @@ export function sayRange(t) {
     const { model, state, whole } = t;
     const total = whole.series.filter((s) => s.role === "candidate")
         .reduce((n, s) => n + s.total, 0);
-    const [from, to] = state.span ?? [model.toTime(model.x[0]), model.toTime(model.x.at(-1))];
+    const [from, to] = state.span ?? [model.x[0], model.x.at(-1)];
     t.note.textContent = `${dateText(from)} to ${dateText(to)}` +
         `${state.span ? "" : `, ${plural(total, "run")}`}` +
         `${state.branch ? ` of ${state.branch}` : ""}.`;

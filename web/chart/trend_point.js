@@ -97,7 +97,7 @@ export function placeOf(model, lanes, { run, time }) {
         const row = lane.columns.run.indexOf(run);
         if (row >= 0) return { lane, i: lane.at.indexOf(row) };
     }
-    const i = lanes[0] ? nearestKnown(lanes[0], nearest(model.x, model.toX(time))) : -1;
+    const i = lanes[0] ? nearestKnown(lanes[0], nearest(model.x, time)) : -1;
     return i < 0 ? null : { lane: lanes[0], i };
 }
 
@@ -158,7 +158,7 @@ export function pick(t, lane, i) {
     const { model, range } = t;
     [t.hovered, t.pointing] = [null, false];
     t.state.point = { run: lane.columns.run[lane.at[i]], provider: lane.provider,
-        time: Math.round(model.toTime(model.x[i])) };
+        time: model.x[i] };
     t.point = { lane, i };
     const x = model.x[i];
     if (x < range[0] || x > range[1])

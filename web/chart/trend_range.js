@@ -6,32 +6,26 @@ import { clamp } from "../frame/format.js";
 
 const SETTLE_MS = 180; // after the last zoom, before it is told
 const MIN_SPAN_MS = 60e3;
-const MIN_SPAN_PLACES = 3;
 const EDGE = 0.012; // of the whole history, left free at both ends
 
 /** The whole of x and of the events that are no points, with the ends free. */
-function fullRange({ x, byCommit }, { events = [] }) {
-    const wrong = byCommit ? [] : events.filter((e) => e.kind === "wrong").map((e) => e.time_ms);
+function fullRange({ model: { x }, whole: { events = [] } }) {
+    const wrong = events.filter((e) => e.kind === "wrong").map((e) => e.time_ms);
     const [first, last] = [Math.min(x[0], ...wrong), Math.max(x.at(-1), ...wrong)];
-    const edge = byCommit ? 0.5 : last > first ? (last - first) * EDGE : 3600e3;
+    const edge = last > first ? (last - first) * EDGE : 3600e3;
     return [first - edge, last + edge];
 }
 
-/** The span that is looked at, in ms, or null for all of it, on the model's x. */
-export const rangeOf = ({ model: m, whole, state: { span } }) => (!span ? fullRange(m, whole)
-    : [m.toX(span[0]) - (m.byCommit ? 0.5 : 0), m.toX(span[1]) + (m.byCommit ? 0.5 : 0)]);
+/** What is looked at. */
+export const rangeOf = (t) => t.state.span ?? fullRange(t);
 
 /** Moves the range by `next([lo, hi])`. */
 export function move(t, next) {
-    const { model: m } = t;
     const wanted = next(t.range);
-    const [first, last] = fullRange(m, t.whole);
-    const least = m.byCommit ? MIN_SPAN_PLACES : MIN_SPAN_MS;
-    const size = Math.min(Math.max(wanted[1] - wanted[0], least), last - first);
+    const [first, last] = fullRange(t);
+    const size = Math.min(Math.max(wanted[1] - wanted[0], MIN_SPAN_MS), last - first);
     const lo = clamp((wanted[0] + wanted[1] - size) / 2, first, last - size);
-    const from = Math.round(m.toTime(lo));
-    t.state.span = size >= (last - first) * 0.999 ? null
-        : [from, Math.max(from + 1, Math.round(m.toTime(lo + size)))];
+    t.state.span = size >= (last - first) * 0.999 ? null : [Math.round(lo), Math.round(lo + size)];
     t.range = [lo, lo + size];
     for (const { u } of drawn(t)) u.setScale("x", { min: lo, max: lo + size });
     queueMicrotask(t.act.place); // when uPlot has drawn

@@ -68,8 +68,6 @@ export const TERMS = {
     resources: "Registers of a thread, shared memory of a block, and bytes spilled, of the " +
         "slowest kernel.",
     history: "The last runs on this device, newest right.",
-    by_time: "The runs in the order of time.",
-    by_commit: "The runs by their commit, in the order of each commit's first run.",
     over_baseline: "Each run's time divided by that of its baseline, measured in the same " +
         "processes. Older baselines are converted by the ratio of the run that became the next " +
         "baseline, so 1 is always the newest baseline. This has the least noise.",

@@ -121,7 +121,6 @@ export async function view({ query, signal }) {
     const id = query.get("id") ?? "";
     const device = query.get("device") ?? "";
     const state = {
-        order: query.get("order") === "commit" ? "commit" : "time",
         y: Object.hasOwn(YARDSTICKS, query.get("y")) ? query.get("y") : "chain",
         hide: new Set((query.get("hide") ?? "").split(",").filter(Boolean)),
         fit: query.get("fit") === "all" ? "all" : "ours", span: spanOf(query),
@@ -132,12 +131,12 @@ export async function view({ query, signal }) {
 
     /** The address as the chart is now. */
     const charted = () => here({
-        order: state.order === "time" ? null : state.order, y: state.y === "chain" ? null : state.y,
-        fit: state.fit === "ours" ? null : state.fit, hide: [...state.hide].join(","),
+        y: state.y === "chain" ? null : state.y, fit: state.fit === "ours" ? null : state.fit,
+        hide: [...state.hide].join(","),
         from: state.span?.[0], to: state.span?.[1],
         point: state.point && [state.point.run, state.point.time, state.point.provider].join(","),
     });
-    const ofBranch = (branch) => here({ branch, point: null, events: null });
+    const ofBranch = (branch) => here({ branch, point: null });
 
     const candidate = candidateOf(found, signal); // late, as the document may be large
     const verified = candidate.then((arm) => arm?.verify);

@@ -124,14 +124,14 @@ function chartOf(loaded, state, signal) {
         model = arrange({ series: loaded.map(({ line, series }) => ({
             provider: nameOf(line), role: "provider", contract: series.contract,
             columns: since(series, from),
-        })) }, "time");
+        })) });
         readColours(box, colours);
         specs = specsOf(model, state.y, colours);
         label.textContent = `${YARDSTICKS[state.y].unit}. Below: the control kernel of each ` +
             "machine ÷ its median. Where that moves, the machine did.";
         const edge = Math.max(3600e3, (model.x.at(-1) - model.x[0]) * 0.012);
         const chart = { colours, range: [model.x[0] - edge, model.x.at(-1) + edge], events: [],
-            byCommit: false, hide: new Set(), legend, label: () => "" };
+            hide: new Set(), legend };
         const on = { zoomed() {}, all: draw, moved: null, shown() {}, clicked: opened };
         const boxes = [specs.times, specs.control].filter(Boolean).map((spec) => {
             const place = h("div", { class: "plot-box" });
