@@ -16,13 +16,6 @@ struct put {
     struct gate_error *err;
 };
 
-/* A track that the run has, as it was before. */
-struct put_track {
-    int64_t id;
-    bool is_paired; /* its kind */
-    bool is_newest; /* no run of the track that is stored is newer than this one */
-};
-
 static struct store_cell cell_count(int64_t count) /* below 0: NULL */
 {
     return count < 0 ? cell_id(0) : cell_integer(count);
@@ -35,116 +28,13 @@ static bool is_paired(const struct document_case *c)
     return c->mode == MODE_PAIRED && c->has_ratio;
 }
 
-static enum gate_status find_track(const struct put *p, const struct document_case *c,
-                                   struct put_track *track)
-{
-    const char *device = p->document->device.model;
-    *track = (struct put_track){.is_newest = true};
-    struct query q = query_begin(p->store,
-                                 "SELECT t.id, t.kind = 'paired', (SELECT e.time_ms FROM result e"
-                                 " WHERE e.track_id = t.id ORDER BY e.time_ms DESC LIMIT 1) "
-                                 "FROM track t WHERE t.case_id = ?1 AND t.device = ?2",
-                                 CELLS(cell_text(c->id), cell_text(device)));
-    if (query_row(&q)) {
-        track->id = column_int(&q, 0);
-        track->is_paired = column_int(&q, 1) != 0;
-        track->is_newest = p->document->time_ms >= column_int(&q, 2);
-    }
-    TRY(query_done(p->store, &q, p->err));
-    if (track->id != 0)
-        return GATE_OK;
-    TRY(store_write(p->store,
-                    "INSERT INTO track (case_id, op, dtype, device, kind, n_runs) "
-                    "VALUES (?1, ?2, ?3, ?4, ?5, 0)",
-                    CELLS(cell_text(c->id), cell_text(c->op), cell_text(c->dtype),
-                          cell_text(device),
-                          cell_text(document_case_is_foreign(c) ? "foreign" : "unpaired")),
-                    p->err));
-    track->id = sqlite3_last_insert_rowid(p->store->db);
-    return GATE_OK;
-}
-
-/* ---- baselines ---- */
-
-/* How the baseline of a case changed. */
-struct change {
-    const char *kind; /* NULL: it did not */
-    double from_ns;   /* 0: not known */
-};
-
-struct logged {
-    bool known;
-    int64_t stored_ms;
-    double p50_ns;
-    bool other_epoch; /* than this run's */
-    bool other_contract;
-};
-
-/*
- * Only an accept raises a baseline. A slower one that none made, or the first one of its store,
- * does not follow from what was logged: a runner without the stored baselines began anew.
- */
-static const char *kind_of(const struct logged *before, const struct document_baseline *baseline)
-{
-    const char *made_by = baseline->made_by ? baseline->made_by : "";
-    if (!before->known || before->other_contract || !strcmp(made_by, "accept-new"))
-        return "first";
-    if (before->other_epoch)
-        return "epoch";
-    if (baseline->p50_ns < before->p50_ns)
-        return "lowered";
-    return !strcmp(made_by, "accept") ? "raised" : "first";
-}
-
-/*
- * Documents name the baseline of each case and when it became that (its time_ms). A change is a
- * baseline that is newer than all that were logged: a run from a branch that is behind brings an
- * old one, which is no change. Only the newest run of a track may log one.
- */
-static enum gate_status find_change(const struct put *p, const struct document_case *c,
-                                    const struct put_track *track, struct change *out)
-{
-    struct logged logged = {0};
-    const struct document *d = p->document;
-    const struct document_baseline *baseline = &c->baseline;
-    *out = (struct change){0};
-    if (!c->has_baseline || !track->is_newest)
-        return GATE_OK;
-    struct query q = query_begin(p->store,
-                                 "SELECT e.baseline_ms, e.baseline_stored_ns, r.epoch, r.contract "
-                                 "FROM result e INDEXED BY result_baseline_of_track "
-                                 "CROSS JOIN run r ON r.id = e.run_id "
-                                 "WHERE e.track_id = ?1 AND e.baseline_change IS NOT NULL "
-                                 "ORDER BY e.run_id DESC LIMIT 1",
-                                 CELLS(cell_integer(track->id)));
-    if (query_row(&q))
-        logged = (struct logged){
-            .known = true,
-            .stored_ms = column_int(&q, 0),
-            .p50_ns = column_real(&q, 1),
-            .other_epoch = strcmp(column_text(&q, 2), d->epoch ? d->epoch : ""),
-            .other_contract = strcmp(column_text(&q, 3), d->contract),
-        };
-    TRY(query_done(p->store, &q, p->err));
-    bool has_changed = !logged.known || logged.other_contract ||
-                       (baseline->time_ms > logged.stored_ms && baseline->p50_ns != logged.p50_ns);
-    if (!has_changed)
-        return GATE_OK;
-    out->kind = kind_of(&logged, baseline);
-    out->from_ns = strcmp(out->kind, "first") ? logged.p50_ns : 0;
-    return GATE_OK;
-}
-
-/* ---- results ---- */
-
 /*
  * A row of what a case and one arm of it say; `arm` NULL: there is none that counts. The case's own
- * row has a `change`, and the threshold that it was judged by.
+ * row, which `is_case`, has its baseline too, and the threshold that it was judged by.
  */
 static enum gate_status put_result(const struct put *p, const struct document_case *c,
                                    const struct store_figures *figures,
-                                   const struct document_arm *arm, int64_t track_id,
-                                   const struct change *change)
+                                   const struct document_arm *arm, int64_t track_id, bool is_case)
 {
     static const struct document_timing none = {
         .registers = -1, .shared_bytes = -1, .spill_bytes = -1};
@@ -154,8 +44,8 @@ static enum gate_status put_result(const struct put *p, const struct document_ca
         cell_integer(track_id), cell_integer(d->time_ms), cell_integer(p->run_id),
         cell_integer(p->place_ms), cell_text(d->git.branch), cell_text(d->contract),
         cell_text(verdict_name((enum verdict)c->verdict)), cell_known(figures->control_ns),
-        cell_integer(change ? 0 : arm - c->arms + 1),
-        cell_text(change || arm->role == ROLE_CANDIDATE ? "candidate" : "provider"),
+        cell_integer(is_case ? 0 : arm - c->arms + 1),
+        cell_text(is_case || arm->role == ROLE_CANDIDATE ? "candidate" : "provider"),
         cell_text(arm ? arm->provider : ""), cell_text(arm ? arm->kernel : ""),
         /* The time of an arm must be known, and the tables refuse a zero. */
         arm ? cell_real(isnan(t->p50_ns) ? 0.0 : t->p50_ns) : cell_text(NULL),
@@ -164,7 +54,7 @@ static enum gate_status put_result(const struct put *p, const struct document_ca
         cell_known(t->sm_clock_mhz), cell_count(t->registers), cell_count(t->shared_bytes),
         cell_count(t->spill_bytes), cell_real(arm ? arm->verify.rel_fro : NAN),
         cell_real(arm ? arm->verify.vendor_ratio : NAN)};
-    if (change) {
+    if (is_case) {
         static const struct estimate no_ratio;
         static const struct document_baseline no_baseline = {.commit = ""};
         const struct estimate *ratio = c->has_ratio ? &c->ratio : &no_ratio;
@@ -182,44 +72,41 @@ static enum gate_status put_result(const struct put *p, const struct document_ca
             cell_id(baseline->time_ms),
             cell_text(baseline->commit),
             cell_known(baseline->p50_ns),
-            cell_text(change->kind),
-            cell_known(change->from_ns),
+            cell_text(!c->has_baseline    ? NULL
+                      : baseline->made_by ? baseline->made_by
+                                          : ""),
+            cell_text(d->epoch ? d->epoch : ""),
             cell_text(c->reason),
             cell_known(figures->peer_lo),
             cell_known(figures->peer_hi)};
         memcpy(&cells[26], of_case, sizeof of_case);
     }
-    return store_write(
-        p->store,
-        "INSERT INTO result (track_id, time_ms, run_id, place_ms, branch, contract, verdict,"
-        " control_ns, arm, role, provider, kernel, p50_ns, p50_lo_ns, p50_hi_ns, p10_ns, p90_ns,"
-        " tflops, gbps, ceiling, sm_clock_mhz, registers, shared_bytes, spill_bytes, rel_err,"
-        " vendor_error, threshold, ratio, ratio_lo, ratio_hi, paired, mde, peer, peer_ratio,"
-        " baseline_p50_ns, baseline_ms, baseline_commit, baseline_stored_ns, baseline_change,"
-        " baseline_from_ns, reason, peer_lo, peer_hi) "
-        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,"
-        " ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, coalesce(?31, 0), ?32,"
-        " coalesce(?33, ''), ?34, ?35, ?36, coalesce(?37, ''), ?38, ?39, ?40, coalesce(?41, ''),"
-        " ?42, ?43)",
-        cells, sizeof cells / sizeof *cells, p->err);
+    return store_write(p->store, store_script("put_result.sql"), cells,
+                       sizeof cells / sizeof *cells, p->err);
 }
 
 static enum gate_status put_case(const struct put *p, const struct document_case *c)
 {
-    struct put_track track;
     struct store_figures figures;
-    struct change change;
+    const char *kind = is_paired(c)                  ? "paired"
+                       : document_case_is_foreign(c) ? "foreign"
+                                                     : "unpaired";
     store_figures_read(c, &figures);
-    TRY(find_track(p, c, &track));
-    TRY(find_change(p, c, &track, &change));
-    TRY(put_result(p, c, &figures, figures.candidate, track.id, &change));
+    struct query q =
+        query_begin(p->store,
+                    "INSERT INTO track (case_id, op, dtype, device, kind, n_runs) VALUES (?1, ?2, "
+                    "?3, ?4, ?5, 1)"
+                    " ON CONFLICT (case_id, device) DO UPDATE SET n_runs = n_runs + 1,"
+                    " kind = iif(excluded.kind = 'paired', excluded.kind, kind) RETURNING id",
+                    CELLS(cell_text(c->id), cell_text(c->op), cell_text(c->dtype),
+                          cell_text(p->document->device.model), cell_text(kind)));
+    int64_t track_id = query_row(&q) ? column_int(&q, 0) : 0;
+    TRY(query_finish(p->store, &q, p->err));
+    TRY(put_result(p, c, &figures, figures.candidate, track_id, true));
     for (size_t i = 0; i < c->n_arms; i++)
         if (&c->arms[i] != figures.candidate && store_arm_counts(c, &c->arms[i]))
-            TRY(put_result(p, c, &figures, &c->arms[i], track.id, NULL));
-    return store_write(
-        p->store,
-        "UPDATE track SET n_runs = n_runs + 1, kind = iif(?2, 'paired', kind) WHERE id = ?1",
-        CELLS(cell_integer(track.id), cell_integer(track.is_paired || is_paired(c))), p->err);
+            TRY(put_result(p, c, &figures, &c->arms[i], track_id, false));
+    return GATE_OK;
 }
 
 /* ---- the whole ---- */
