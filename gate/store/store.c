@@ -24,8 +24,7 @@
 #define BUSY_MS 15000
 #define LOCK_RETRY_MS 20
 #define PATH_MAX_BYTES 4096
-#define UNRELEASED_ID 0x4b474154 /* of files that were written before the first release */
-#define SMALLEST_PAGE 512        /* no SQLite file is shorter; SQLite would take one for empty */
+#define SMALLEST_PAGE 512 /* no SQLite file is shorter; SQLite would take one for empty */
 
 static const char *advice(int rc)
 {
@@ -97,12 +96,6 @@ enum gate_status store_identify(struct store *s, int64_t *version, struct gate_e
         rc = store_pragma(s->db, "PRAGMA user_version", version);
     if (rc != SQLITE_OK)
         return store_fail(s, rc, "open", err);
-    if (application_id == UNRELEASED_ID)
-        return gate_fail(err, GATE_IO,
-                         "'%s' was written by a development version of this program, and no "
-                         "release reads it: start a new file, and bring its runs over with "
-                         "`gate export` of that version and `gate import`",
-                         s->path);
     if (application_id != STORE_APPLICATION_ID)
         return gate_fail(err, GATE_IO,
                          "'%s' is a SQLite database of another program (application_id 0x%08x): "

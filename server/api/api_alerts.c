@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_alerts.c: one alert, and what is done with alerts; see api_call.h and api_write.h. The list
+/* api_alerts.c: one alert, and what is done with alerts; see api_call.h. The list
  * is alerts.sql. */
 #include <inttypes.h>
 #include <math.h>
@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "server/api/api_call.h"
-#include "server/api/api_write.h"
 #include "server/api/rows.h"
 #include "gate/base/clock.h"
 #include "gate/base/json.h"

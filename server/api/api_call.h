@@ -20,6 +20,7 @@
 #define SERVER_API_API_CALL_H
 
 #include "server/api/route.h"
+#include "server/request/auth.h"
 #include "server/text/emit.h"
 #include "server/request/reply.h"
 #include "server/request/request.h"
@@ -98,5 +99,34 @@ bool api_refuse_parameters(const struct route *route, const struct request *requ
 void api_get(const struct route *route, const char *rest, struct store *store,
              const struct api_site *site, const struct request *request, const char *if_none_match,
              struct reply *reply);
+
+/* ---- what is written, by POST ---- */
+
+/*
+ * A handler is called with the whole body and with the store that writes, whose turn nobody else
+ * has meanwhile. It checks the body, writes, commits, and answers in *reply, in this order. A
+ * refusal (400, 404, 409) is an answer too: write it, change nothing, return GATE_OK. Another
+ * status, with a message in w->err, means that the database failed: it becomes 503, and the client
+ * will try again.
+ */
+struct api_write {
+    struct store *store;
+    const char *rest;           /* of the path, behind the route's */
+    const struct identity *who; /* whose token it came with */
+    const char *body;
+    size_t len;
+    bool gzipped;        /* Content-Encoding of the body */
+    struct reply *reply; /* 200 with an empty body at first */
+    struct gate_error err;
+};
+
+struct write_handler {
+    bool may_gzip;
+    size_t max_body; /* as it comes */
+    enum gate_status (*write)(struct api_write *w);
+};
+
+extern const struct write_handler api_ingest_run;                      /* api_ingest.c */
+extern const struct write_handler api_alert_action, api_alerts_action; /* api_alerts.c */
 
 #endif

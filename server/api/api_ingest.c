@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_ingest.c: POST /api/v1/runs: a run document, checked and stored once; see api_write.h. */
-#include "server/api/api_write.h"
+/* api_ingest.c: POST /api/v1/runs: a run document, checked and stored once; see api_call.h. */
+#include "server/api/api_call.h"
 
 #include <stdio.h>
 #include <stdlib.h>

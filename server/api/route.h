@@ -14,7 +14,7 @@
 #define ROUTE_MAX_PARAMETERS 16
 
 struct call;          /* api_call.h */
-struct write_handler; /* api_write.h */
+struct write_handler; /* api_call.h */
 struct peer;          /* of http/ */
 
 /* A route has one of `get`, `answer` and, where it is written to, `write`; none: an artifact. */

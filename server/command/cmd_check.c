@@ -19,39 +19,25 @@
 #define MIN_FREE_BYTES ((int64_t)256 << 20)
 #define OTHER_FILES 64 /* descriptors that are no connections */
 
+enum finding { FAULT, WARNING, FINDINGS };
+
 struct readiness {
     const struct serve_options *options;
     int64_t now_ms;
-    int n_faults, n_warnings;
+    int n[FINDINGS];
     int n_writers; /* tokens that let runs in */
 };
 
-__attribute__((format(printf, 2, 0))) static void print_finding(const char *kind,
-                                                                const char *format, va_list args)
+__attribute__((format(printf, 3, 4))) static void found(struct readiness *c, enum finding kind,
+                                                        const char *format, ...)
 {
-    printf("%-8s ", kind);
+    va_list args;
+    va_start(args, format);
+    printf("%-8s ", kind == FAULT ? "fault" : "warning");
     vprintf(format, args);
     putchar('\n');
-}
-
-__attribute__((format(printf, 2, 3))) static void fault(struct readiness *c, const char *format,
-                                                        ...)
-{
-    va_list args;
-    va_start(args, format);
-    print_finding("fault", format, args);
     va_end(args);
-    c->n_faults++;
-}
-
-__attribute__((format(printf, 2, 3))) static void warning(struct readiness *c, const char *format,
-                                                          ...)
-{
-    va_list args;
-    va_start(args, format);
-    print_finding("warning", format, args);
-    va_end(args);
-    c->n_warnings++;
+    c->n[kind]++;
 }
 
 /* ---- files ---- */
@@ -63,17 +49,18 @@ static void check_mode(struct readiness *c, const char *path, bool secret)
     if (stat(path, &st) < 0)
         return;
     if (st.st_mode & S_IWOTH && !(st.st_mode & S_ISVTX))
-        fault(c, "%s: everybody may write it (mode %04o)", path, st.st_mode & 07777u);
+        found(c, FAULT, "%s: everybody may write it (mode %04o)", path, st.st_mode & 07777u);
     else if (secret && st.st_mode & (S_IRGRP | S_IROTH))
-        fault(c, "%s: others than its owner may read it (mode %04o)", path, st.st_mode & 07777u);
+        found(c, FAULT, "%s: others than its owner may read it (mode %04o)", path,
+              st.st_mode & 07777u);
     else if (st.st_mode & S_IROTH && !S_ISDIR(st.st_mode))
-        warning(c, "%s: everybody may read it, with its tokens and runs (mode %04o)", path,
-                st.st_mode & 07777u);
+        found(c, WARNING, "%s: everybody may read it, with its tokens and runs (mode %04o)", path,
+              st.st_mode & 07777u);
 }
 
 static void on_artifact_fault(void *context, const char *name, const char *what)
 {
-    fault(context, "artifact %s %s", name, what);
+    found(context, FAULT, "artifact %s %s", name, what);
 }
 
 static enum gate_status check_artifacts(struct readiness *c, struct gate_error *err)
@@ -87,10 +74,11 @@ static enum gate_status check_artifacts(struct readiness *c, struct gate_error *
     stat(c->options->http.db, &st);
     int64_t free_bytes = artifacts_free_bytes(artifacts);
     if (free_bytes < MIN_FREE_BYTES)
-        fault(c, "disk: %lld MiB are free, and below 256 a server is not ready",
+        found(c, FAULT, "disk: %lld MiB are free, and below 256 a server is not ready",
               (long long)(free_bytes >> 20));
     else if (free_bytes < (int64_t)st.st_size)
-        warning(c, "disk: the free space is smaller than the database, so a backup does not fit");
+        found(c, WARNING,
+              "disk: the free space is smaller than the database, so a backup does not fit");
     status = artifacts_check(artifacts, on_artifact_fault, c, &n_files, err);
     printf("%-8s %llu artifacts read\n", "note", (unsigned long long)n_files);
     artifacts_close(artifacts);
@@ -107,11 +95,11 @@ static bool check_token(void *context, const struct store_token *t)
         return true;
     c->n_writers += (t->scopes & (TOKEN_INGEST | TOKEN_ADMIN)) != 0;
     if (t->scopes & TOKEN_ADMIN && t->expires_ms == 0)
-        warning(c, "token %s (%s): may do all, for ever", t->id, t->name);
+        found(c, WARNING, "token %s (%s): may do all, for ever", t->id, t->name);
     int64_t seen_ms = t->last_used_ms > t->created_ms ? t->last_used_ms : t->created_ms;
     if (c->now_ms - seen_ms > UNUSED_DAYS * DAY_MS)
-        warning(c, "token %s (%s): was not used for %lld days: revoke it?", t->id, t->name,
-                (long long)((c->now_ms - seen_ms) / DAY_MS));
+        found(c, WARNING, "token %s (%s): was not used for %lld days: revoke it?", t->id, t->name,
+              (long long)((c->now_ms - seen_ms) / DAY_MS));
     return true;
 }
 
@@ -119,7 +107,7 @@ static bool check_token(void *context, const struct store_token *t)
 
 static void on_store_fault(void *context, const char *text)
 {
-    fault(context, "database: %s", text);
+    found(context, FAULT, "database: %s", text);
 }
 
 static enum gate_status check_store(struct readiness *c, struct gate_error *err)
@@ -134,16 +122,16 @@ static enum gate_status check_store(struct readiness *c, struct gate_error *err)
     if (!status)
         status = store_tokens(store, check_token, c, err);
     if (!status && c->n_writers == 0)
-        warning(c, "tokens: none has the scope ingest, so no run can arrive");
+        found(c, WARNING, "tokens: none has the scope ingest, so no run can arrive");
     if (!status)
         status = store_newest_run(store, NULL, NULL, &newest, err);
     if (!status)
         status = store_newest_run(store, c->options->http.main_branch, NULL, &of_main, err);
     if (!status && newest.uuid[0] && !of_main.uuid[0])
-        warning(c,
-                "alerts: no run is of the main branch '%.200s', so none raises an alert: set "
-                "--main-branch",
-                c->options->http.main_branch);
+        found(c, WARNING,
+              "alerts: no run is of the main branch '%.200s', so none raises an alert: set "
+              "--main-branch",
+              c->options->http.main_branch);
     store_close(store);
     return status;
 }
@@ -157,22 +145,24 @@ static void check_settings(struct readiness *c)
     bool loopback =
         !strncmp(c->options->listen, "127.", 4) || !strncmp(c->options->listen, "[::1]:", 6);
     if (!loopback && !h->tls_cert)
-        warning(c, "listen: %s without TLS: tokens can be read on the way unless a proxy has it",
-                c->options->listen);
+        found(c, WARNING,
+              "listen: %s without TLS: tokens can be read on the way unless a proxy has it",
+              c->options->listen);
     if (!loopback && !h->private_reads)
-        warning(c, "listen: %s without --private: everybody who can connect may read the history",
-                c->options->listen);
+        found(c, WARNING,
+              "listen: %s without --private: everybody who can connect may read the history",
+              c->options->listen);
     if (h->tls_key)
         check_mode(c, h->tls_key, true);
     if (h->webhook_secret)
         check_mode(c, h->webhook_secret, true);
     if (h->webhook && strncmp(h->webhook, "https://", 8) != 0)
-        warning(c, "webhook: %.*s is not HTTPS: its messages can be read in transit",
-                (int)strcspn(h->webhook, "?"), h->webhook);
+        found(c, WARNING, "webhook: %.*s is not HTTPS: its messages can be read in transit",
+              (int)strcspn(h->webhook, "?"), h->webhook);
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max != RLIM_INFINITY &&
         (int64_t)files.rlim_max < h->max_connections + OTHER_FILES)
-        warning(c, "files: this process may open %llu, too few for %lld connections",
-                (unsigned long long)files.rlim_max, (long long)h->max_connections);
+        found(c, WARNING, "files: this process may open %llu, too few for %lld connections",
+              (unsigned long long)files.rlim_max, (long long)h->max_connections);
 }
 
 static int check(struct command_call *call, struct gate_error *err)
@@ -190,8 +180,8 @@ static int check(struct command_call *call, struct gate_error *err)
     check_settings(&c);
     TRY(check_store(&c, err));
     TRY(check_artifacts(&c, err));
-    printf("%d faults, %d warnings\n", c.n_faults, c.n_warnings);
-    return c.n_faults ? gate_fail(err, GATE_IO, "'%s' has faults: see above", options->http.db)
+    printf("%d faults, %d warnings\n", c.n[FAULT], c.n[WARNING]);
+    return c.n[FAULT] ? gate_fail(err, GATE_IO, "'%s' has faults: see above", options->http.db)
                       : GATE_OK;
 }
 

@@ -131,7 +131,7 @@ static enum gate_status make_speaker(struct http *h, struct gate_error *err)
 /* The writer comes first: it makes the file that the others read. */
 static enum gate_status open_parts(struct http *h, struct gate_error *err)
 {
-    TRY(assets_open(h->options.web_root, &h->assets, err));
+    TRY(http_open_assets(h, err));
     TRY(make_speaker(h, err));
     TRY(read_tls(h, err));
     TRY(writer_open(h->options.db, &h->writer, err));
@@ -227,7 +227,7 @@ void http_stop(struct http *h)
         store_close(h->stores[i]);
     writer_close(h->writer); /* the last to close moves the log into the file */
     artifacts_close(h->artifacts);
-    assets_close(h->assets, http_release_kept);
+    http_close_assets(h);
     free(h->tls_cert);
     if (h->tls_key)
         explicit_bzero(h->tls_key, strlen(h->tls_key));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http.h: the server: connections, limits, headers. What is said is up to api_call.h and assets.h.
+ * http.h: the server: connections, limits, headers. What is said is up to api_call.h.
  *
  * Each connection has a thread of its own, so a handler is a function that reads, checks and
  * answers. Those of one address share what they may take of stores and memory (http_share.c).

@@ -59,16 +59,6 @@ void http_get_artifact(struct peer *p)
     snprintf(reply->etag.text, sizeof reply->etag.text, "\"%.16s\"", name);
 }
 
-void http_get_asset(struct peer *p)
-{
-    const char *path = p->request.path;
-    if (!strncmp(path, "/api/", 5) || !strcmp(path, "/api"))
-        reply_problem(&p->reply, 404,
-                      "The API has no such address; /api/v1/openapi.json lists all.");
-    else
-        assets_get(p->http->assets, path, accepts_gzip(p->headers.accept_encoding), &p->reply);
-}
-
 /* ---- all ---- */
 
 static void answer_from_store(struct peer *p)

@@ -129,6 +129,19 @@ static bool refuse_token(struct peer *p, unsigned status, const char *why)
     return true;
 }
 
+/* Writes down when the token was used; where another writes just now, the next use is. */
+static void note_use(struct http *h, const char *id)
+{
+    struct gate_error err = {0};
+    struct store *s = writer_take(h->writer, 0);
+    if (!s)
+        return;
+    enum gate_status status = store_touch_token(s, id, clock_wall_ms(), &err);
+    writer_give(h->writer, status);
+    if (status)
+        log_message(LOG_LEVEL_ERROR, "%s", err.message);
+}
+
 /* Who sends this? `required`: somebody must; else another scheme than ours is a proxy's matter. */
 static bool identify(struct peer *p, bool required)
 {
@@ -142,7 +155,7 @@ static bool identify(struct peer *p, bool required)
     switch (result) {
     case AUTH_GOOD:
         if (p->who.touch)
-            background_touch(p->http->background, p->who.id);
+            note_use(p->http, p->who.id);
         pthread_mutex_lock(&p->http->mutex);
         p->share = ~strtoull(p->who.id, NULL, 16); /* of the token, no more of the address */
         pthread_mutex_unlock(&p->http->mutex);

@@ -3,9 +3,10 @@
  * http_private.h: what the files of the HTTP server share. Not for its users.
  *
  * http.c starts and stops; http_request.c is called by libmicrohttpd; http_check.c refuses what
- * must not be let in; http_answer.c answers GET; http_share.c divides stores and memory among those
- * who ask; http_write.c takes bodies; http_reply.c sends; http_ops.c answers those who run the
- * server; http_log.c writes the log; routes.c has the table of addresses.
+ * must not be let in; http_answer.c answers GET, and http_assets.c with files of the page;
+ * http_share.c divides stores and memory among those who ask; http_write.c takes bodies;
+ * http_reply.c sends; http_ops.c answers those who run the server; http_log.c writes the log;
+ * routes.c has the table of addresses.
  */
 #ifndef SERVER_HTTP_HTTP_PRIVATE_H
 #define SERVER_HTTP_HTTP_PRIVATE_H
@@ -19,7 +20,6 @@
 
 #include "server/api/artifacts.h"
 #include "server/api/route.h"
-#include "server/request/assets.h"
 #include "server/request/auth.h"
 #include "server/http/http.h"
 #include "server/request/reply.h"
@@ -162,6 +162,12 @@ void http_answer(struct peer *p); /* a GET or HEAD */
 /* Handlers of routes.c: of what is not out of the database. */
 void http_get_whoami(struct peer *p);
 void http_get_artifact(struct peer *p);
+
+/* ---- http_assets.c: the files of the page ---- */
+
+/* GATE_IO when --web-root is no folder that can be opened. */
+enum gate_status http_open_assets(struct http *h, struct gate_error *err);
+void http_close_assets(struct http *h);
 void http_get_asset(struct peer *p);
 
 /* ---- http_ops.c: the same, for those who run the server ---- */
@@ -183,7 +189,5 @@ void http_free_upload(struct peer *p);
 
 /* Sends the reply; MHD_NO, which closes the connection, only without memory. */
 enum MHD_Result http_send(struct peer *p);
-/* What was kept of a file of the page. */
-void http_release_kept(void *response);
 
 #endif

@@ -182,11 +182,6 @@ static struct MHD_Response *kept_response(struct peer *p)
     return kept;
 }
 
-void http_release_kept(void *response)
-{
-    MHD_destroy_response(response);
-}
-
 enum MHD_Result http_send(struct peer *p)
 {
     struct reply *reply = &p->reply;

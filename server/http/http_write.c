@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "server/api/api_write.h"
+#include "server/api/api_call.h"
 #include "server/ops/log.h"
 #include "server/ops/metrics.h"
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "server/api/api_call.h"
-#include "server/api/api_write.h"
 #include "server/api/rows.h"
 #include "server/http/http_private.h"
 

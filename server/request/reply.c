@@ -2,6 +2,7 @@
 /* reply.c: see reply.h. */
 #include "server/request/reply.h"
 
+#include <microhttpd.h>
 #include <sha2.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,34 +25,6 @@ void reply_release(struct reply *r)
     buf_release(&r->body);
 }
 
-static const char *title_of(unsigned status)
-{
-    static const struct {
-        unsigned status;
-        const char *title;
-    } titles[] = {
-        {400, "Bad Request"},
-        {401, "Unauthorized"},
-        {403, "Forbidden"},
-        {404, "Not Found"},
-        {405, "Method Not Allowed"},
-        {409, "Conflict"},
-        {413, "Content Too Large"},
-        {414, "URI Too Long"},
-        {415, "Unsupported Media Type"},
-        {421, "Misdirected Request"},
-        {422, "Unprocessable Content"},
-        {429, "Too Many Requests"},
-        {503, "Service Unavailable"},
-        {507, "Insufficient Storage"},
-    };
-    for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++) {
-        if (titles[i].status == status)
-            return titles[i].title;
-    }
-    return "Internal Server Error";
-}
-
 static void start_over(struct reply *r, unsigned status, const char *type)
 {
     buf_release(&r->body);
@@ -71,7 +44,7 @@ static void put_problem(struct reply *r, unsigned status, const char *detail, co
     struct emit e = {.out = &r->body};
     emit_open(&e, '{');
     emit_string_member(&e, "type", "about:blank");
-    emit_string_member(&e, "title", title_of(status));
+    emit_string_member(&e, "title", MHD_get_reason_phrase_for(status));
     emit_integer_member(&e, "status", status);
     emit_string_member(&e, "detail", detail);
     if (path) {

@@ -19,7 +19,6 @@
 #define TURN_MS 15000
 #define THIN_RUNS 4     /* in a turn */
 #define THIN_MS 3600000 /* between looks for samples that have become old */
-#define MAX_TOUCHED 64  /* tokens whose use is not written down yet */
 
 struct background {
     struct background_options options;
@@ -35,8 +34,6 @@ struct background {
     pthread_mutex_t mutex; /* of what follows */
     pthread_cond_t changed;
     bool woken, closing;
-    unsigned n_touched;
-    char touched[MAX_TOUCHED][TOKEN_ID_LENGTH + 1];
 };
 
 static int64_t now_ms(void)
@@ -56,21 +53,6 @@ void background_wake(struct background *b)
     pthread_mutex_lock(&b->mutex);
     b->woken = true;
     pthread_cond_signal(&b->changed);
-    pthread_mutex_unlock(&b->mutex);
-}
-
-/* A use that finds no room is written down when the token is used next. */
-void background_touch(struct background *b, const char *token_id)
-{
-    pthread_mutex_lock(&b->mutex);
-    unsigned i = 0;
-    while (i < b->n_touched && strcmp(b->touched[i], token_id) != 0)
-        i++;
-    if (i == b->n_touched && i < MAX_TOUCHED) {
-        memcpy(b->touched[b->n_touched++], token_id, TOKEN_ID_LENGTH + 1);
-        b->woken = true;
-        pthread_cond_signal(&b->changed);
-    }
     pthread_mutex_unlock(&b->mutex);
 }
 
@@ -97,25 +79,6 @@ static bool is_closing(struct background *b)
 
 /* ---- a turn ---- */
 
-static bool take_touched(struct background *b, char id[TOKEN_ID_LENGTH + 1])
-{
-    pthread_mutex_lock(&b->mutex);
-    bool found = b->n_touched > 0;
-    if (found)
-        memcpy(id, b->touched[--b->n_touched], TOKEN_ID_LENGTH + 1);
-    pthread_mutex_unlock(&b->mutex);
-    return found;
-}
-
-static enum gate_status write_tokens(struct background *b, struct store *s, struct gate_error *err)
-{
-    char id[TOKEN_ID_LENGTH + 1];
-    enum gate_status status = store_expire_tokens(s, clock_wall_ms(), err);
-    while (!status && take_touched(b, id))
-        status = store_touch_token(s, id, clock_wall_ms(), err);
-    return status;
-}
-
 /* Not more often than once in an hour, since it walks over the runs that are too young. A document
  * that cannot be thinned holds up nothing else. */
 static void thin_samples(struct background *b, struct store *s, bool *more)
@@ -139,7 +102,7 @@ static enum gate_status do_slice(struct background *b, struct store *s, bool *mo
 {
     if (writer_is_failing(b->options.writer))
         TRY(store_probe(s, err));
-    TRY(write_tokens(b, s, err));
+    TRY(store_expire_tokens(s, clock_wall_ms(), err));
     TRY(alerts_look(s, b->options.main_branch, SLICE_MS, more, err));
     if (!*more)
         thin_samples(b, s, more);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * background.h: the one thread that does what no request waits for: it looks at new runs, drops
- * samples that have become old, writes down the last uses of tokens, and sends webhooks.
+ * samples that have become old, revokes tokens that have expired, and sends webhooks.
  *
  * It takes its turn to write like every request, in slices of a tenth of a second.
  */
@@ -30,8 +30,6 @@ void background_close(struct background *b);
 
 /* A run was stored. */
 void background_wake(struct background *b);
-/* The token of that id was used; its last use is written down soon. */
-void background_touch(struct background *b, const char *token_id);
 /* How long ago the thread last showed that it goes on. */
 int64_t background_silent_ms(const struct background *b);
 

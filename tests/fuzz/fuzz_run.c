@@ -12,7 +12,6 @@
 #include "tests/fuzz/edits.h"
 #include "tests/fuzz/history.h"
 #include "server/api/api_call.h"
-#include "server/api/api_write.h"
 #include "server/api/route.h"
 #include "server/ops/log.h"
 #include "server/watch/alerts.h"

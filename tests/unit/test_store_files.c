@@ -85,8 +85,6 @@ TEST_WITHIN(other_schema_version, store_set_up, store_tear_down)
     store_close(s);
     execute(f->path, "PRAGMA user_version = 99");
     assert_refused(f, "schema version 99");
-    execute(f->path, "PRAGMA application_id = 0x4b474154");
-    assert_refused(f, "no release reads it");
 }
 
 /* What somebody removed by hand; what somebody added is nobody's business. */

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* assets.c: see assets.h. */
-#include "server/request/assets.h"
+/*
+ * http_assets.c: the files of the page: those that were built in, or those of a folder; see
+ * http_private.h.
+ *
+ * What was built in has its version in its address and may be kept for ever. A folder is read at
+ * each request, for work on the page, and only plain names of it are served: no "..", no hidden
+ * file, no symbolic link anywhere in the path, no type that a page has no use for.
+ */
+#include "server/http/http_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,46 +51,38 @@ static const char *type_of(const char *name)
     return NULL;
 }
 
-enum gate_status assets_open(const char *web_root, struct assets **out, struct gate_error *err)
+enum gate_status http_open_assets(struct http *h, struct gate_error *err)
 {
-    struct assets *a = calloc(1, sizeof *a);
+    const char *web_root = h->options.web_root;
+    struct assets *a = h->assets = calloc(1, sizeof *a);
     if (a)
         a->all = calloc(embedded_web_count, sizeof *a->all);
-    if (!a || !a->all) {
-        free(a);
+    if (!a || !a->all)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    }
-    a->root_fd = -1;
     for (size_t i = 0; i < embedded_web_count; i++) {
         const struct embedded_asset *file = &embedded_web[i];
         a->all[i][false].tag = etag_of(file->data, file->size);
         a->all[i][true].tag = etag_of(file->gz, file->gz_size);
     }
-    if (web_root) {
-        a->root_fd = open(web_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (a->root_fd < 0) {
-            int error = errno;
-            assets_close(a, NULL);
-            return gate_fail(err, GATE_IO, "cannot open the folder '%s' of --web-root: %s",
-                             web_root, strerror(error));
-        }
-    }
-    *out = a;
-    return GATE_OK;
+    a->root_fd = web_root ? open(web_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    return !web_root || a->root_fd >= 0
+               ? GATE_OK
+               : gate_fail(err, GATE_IO, "cannot open the folder '%s' of --web-root: %s", web_root,
+                           strerror(errno));
 }
 
-void assets_close(struct assets *a, void (*release)(void *kept))
+void http_close_assets(struct http *h)
 {
-    if (!a)
-        return;
-    for (size_t i = 0; release && i < 2 * embedded_web_count; i++) {
-        void *kept = atomic_load(&a->all[i / 2][i % 2].kept);
+    struct assets *a = h->assets;
+    for (size_t i = 0; a && a->all && i < 2 * embedded_web_count; i++) {
+        struct MHD_Response *kept = atomic_load(&a->all[i / 2][i % 2].kept);
         if (kept)
-            release(kept);
+            MHD_destroy_response(kept);
     }
-    if (a->root_fd >= 0)
+    if (a && a->all && a->root_fd >= 0)
         close(a->root_fd);
-    free(a->all);
+    if (a)
+        free(a->all);
     free(a);
 }
 
@@ -191,14 +189,17 @@ static bool find(const struct assets *a, const char *path, bool gzip, struct rep
     return get_built_in(a, file ? file : name, gzip, reply);
 }
 
-void assets_get(const struct assets *a, const char *path, bool gzip, struct reply *reply)
+void http_get_asset(struct peer *p)
 {
-    if (find(a, path, gzip, reply))
-        return;
-    reply_text(reply, 404,
-               !strcmp(path, "/")
-                   ? "This server was built without the dashboard (WEB=0). Its data is below "
-                     "/api/v1/, which /api/v1/openapi.json describes; for example "
-                     "/api/v1/cases?format=csv"
-                   : "There is nothing at this address. The dashboard is at /");
+    const char *path = p->request.path;
+    if (!strncmp(path, "/api/", 5) || !strcmp(path, "/api"))
+        reply_problem(&p->reply, 404,
+                      "The API has no such address; /api/v1/openapi.json lists all.");
+    else if (!find(p->http->assets, path, accepts_gzip(p->headers.accept_encoding), &p->reply))
+        reply_text(&p->reply, 404,
+                   !strcmp(path, "/")
+                       ? "This server was built without the dashboard (WEB=0). Its data is below "
+                         "/api/v1/, which /api/v1/openapi.json describes; for example "
+                         "/api/v1/cases?format=csv"
+                       : "There is nothing at this address. The dashboard is at /");
 }
