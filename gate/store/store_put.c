@@ -174,6 +174,8 @@ static enum gate_status put_cases(const struct put *p)
         if (status)
             return gate_fail_context(p->err, "run %s, case '%s'", p->document->uuid, c->id);
     }
+    TRY(store_write(p->store, store_script("put_counts.sql"), CELLS(cell_integer(p->run_id)),
+                    p->err));
     return store_touch(p->store, p->err);
 }
 

@@ -5,11 +5,11 @@
  */
 #include "gate/store/store_private.h"
 
-#include <math.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/json.h"
-#include "gate/store/store_figures.h"
+#include "gate/document/document.h"
 
 /* ---- the place of its commit; see places.sql ---- */
 
@@ -136,11 +136,6 @@ static void write_calibration(const struct document *d, struct buf *out)
         document_write(&rest, out);
 }
 
-static struct store_cell cell_mean(double sum_of_logs, int64_t n)
-{
-    return cell_known(n > 0 ? exp(sum_of_logs / (double)n) : 0);
-}
-
 enum gate_status store_put_run_row(struct store *s, const struct document *d, int64_t *run_id,
                                    int64_t *place_ms, struct gate_error *err)
 {
@@ -148,52 +143,28 @@ enum gate_status store_put_run_row(struct store *s, const struct document *d, in
      * its host. */
     const char *gpu = d->device.uuid ? d->device.uuid : "";
     const char *at = d->who ? strrchr(d->who, '@') : NULL, *host = at ? at + 1 : "";
-    int64_t revision_id = 0, n[VERDICT_COUNT] = {0}, n_control = 0, n_vendor = 0;
-    double control = 0, vendor = 0;
-    struct buf covered, calibration;
+    int64_t revision_id = 0;
+    RELEASED_BY(buf_release) struct buf covered = buf_of(STORE_MAX_DOCUMENT);
+    RELEASED_BY(buf_release) struct buf calibration = buf_of(STORE_MAX_DOCUMENT);
     TRY(place(s, d, &revision_id, place_ms, err));
-    for (size_t i = 0; i < d->n_cases; i++) {
-        struct store_figures figures;
-        store_figures_read(&d->cases[i], &figures);
-        n[d->cases[i].verdict]++;
-        if (figures.control_ns > 0) {
-            control += log(figures.control_ns);
-            n_control++;
-        }
-        if (figures.peer_ratio > 0) {
-            vendor += log(figures.peer_ratio);
-            n_vendor++;
-        }
-    }
-    buf_init(&covered, STORE_MAX_DOCUMENT);
-    buf_init(&calibration, STORE_MAX_DOCUMENT);
     write_covered(d, &covered);
     write_calibration(d, &calibration);
-    enum gate_status status =
-        covered.failed || calibration.failed
-            ? gate_fail(err, GATE_INTERNAL, "out of memory")
-            : store_write(
-                  s, store_script("put_run.sql"),
-                  CELLS(cell_text(d->uuid), cell_integer(d->time_ms), cell_id(revision_id),
-                        cell_text(d->git.branch), cell_text(d->git.subject),
-                        cell_text(d->git.author ? d->git.author : ""), cell_integer(d->git.dirty),
-                        cell_text(d->suite), cell_text(d->device.model), cell_text(d->device.name),
-                        cell_text(host), cell_text(gpu), cell_text(gpu[0] != '\0' ? gpu : host),
-                        cell_text(d->contract), cell_text(d->epoch ? d->epoch : ""),
-                        cell_text(verdict_name((enum verdict)d->verdict)),
-                        cell_integer(d->exit_code), cell_integer((int64_t)d->n_cases),
-                        cell_integer(n[VERDICT_PASS]), cell_integer(n[VERDICT_REGRESSION]),
-                        cell_integer(n[VERDICT_IMPROVEMENT]), cell_integer(n[VERDICT_WRONG]),
-                        cell_integer(n[VERDICT_NO_VERDICT]), cell_integer(n[VERDICT_ENVIRONMENT]),
-                        cell_mean(control, n_control), cell_real(d->control_drift),
-                        cell_mean(vendor, n_vendor), cell_integer(n_vendor),
-                        cell_text(covered.data),
-                        cell_text(calibration.len > 0 ? calibration.data : NULL),
-                        cell_integer(*place_ms), cell_text(d->git.change ? d->git.change : ""),
-                        cell_text(d->git.job ? d->git.job : "")),
-                  err);
+    if (covered.failed || calibration.failed)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    TRY(store_write(
+        s, store_script("put_run.sql"),
+        CELLS(cell_text(d->uuid), cell_integer(d->time_ms), cell_id(revision_id),
+              cell_text(d->git.branch), cell_text(d->git.subject),
+              cell_text(d->git.author ? d->git.author : ""), cell_integer(d->git.dirty),
+              cell_text(d->suite), cell_text(d->device.model), cell_text(d->device.name),
+              cell_text(host), cell_text(gpu), cell_text(gpu[0] != '\0' ? gpu : host),
+              cell_text(d->contract), cell_text(d->epoch ? d->epoch : ""),
+              cell_text(verdict_name((enum verdict)d->verdict)), cell_integer(d->exit_code),
+              cell_integer((int64_t)d->n_cases), cell_real(d->control_drift),
+              cell_integer(*place_ms), cell_text(d->git.change ? d->git.change : ""),
+              cell_text(d->git.job ? d->git.job : ""), cell_text(covered.data),
+              cell_text(calibration.len > 0 ? calibration.data : NULL)),
+        err));
     *run_id = sqlite3_last_insert_rowid(s->db);
-    buf_release(&covered);
-    buf_release(&calibration);
-    return status;
+    return GATE_OK;
 }

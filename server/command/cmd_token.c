@@ -4,10 +4,10 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "server/request/auth.h"
 #include "gate/base/clock.h"
+#include "gate/report/report_units.h"
 
 struct token_arguments {
     const char *db;
@@ -47,12 +47,8 @@ static enum gate_status create(const struct token_arguments *a, struct store *st
 
 static void put_time(const char *what, int64_t time_ms)
 {
-    char text[32] = "never";
-    time_t seconds = (time_t)(time_ms / 1000);
-    struct tm parts;
-    if (time_ms != 0 && gmtime_r(&seconds, &parts))
-        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    printf("  %s %s", what, text);
+    char text[UNITS_MAX];
+    printf("  %s %s", what, time_ms != 0 ? units_time_iso(time_ms, text) : "never");
 }
 
 static bool put_token(void *context, const struct store_token *t)
