@@ -51,9 +51,9 @@ static struct band *band_of(struct bands *b, const struct op *op, char axis)
     return &b->of[op_axis(op, axis) - op->sizes];
 }
 
-/* Axes of the output on which its elements depend by their place alone have a band, all others are
- * whole. Groups, as of heads, are brought one by one, with their
- * members where the output is one of groups. */
+/* Axes of the output on which its elements depend by their place alone have a band, those that they
+ * sum over are whole, and of all others, as of those of another output, there is one place. Groups,
+ * as of heads, are brought one by one, with their members where the output is one of groups. */
 static struct bands make_bands(const struct kg_problem *p, const struct op_tensor *output,
                                unsigned at, uint64_t seed)
 {
@@ -61,7 +61,9 @@ static struct bands make_bands(const struct kg_problem *p, const struct op_tenso
     struct bands b;
     bool grouped = false;
     for (unsigned i = 0; i < op->n_sizes; i++) {
-        b.of[i] = (struct band){0, op_size(p, &op->sizes[i])};
+        const bool counts =
+            strchr(output->axes, op->sizes[i].axis) || strchr(output->whole, op->sizes[i].axis);
+        b.of[i] = (struct band){0, counts ? op_size(p, &op->sizes[i]) : 1};
         grouped |= op->sizes[i].multiple_of != 0;
     }
     for (const char *axis = output->axes; *axis; axis++) {

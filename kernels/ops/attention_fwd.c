@@ -6,6 +6,7 @@
 
 #include "kernels/ops/attention_patterns.h"
 #include "kernels/ops/rows.h"
+#include "kernels/ops/storage.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -221,14 +222,16 @@ static double element(const struct kg_problem *p, const struct kg_tensor *in, ui
     int64_t h = flat / p->size[D].value / p->size[Q].value % p->size[H].value;
     int64_t b = flat / p->size[D].value / p->size[Q].value / p->size[H].value;
     int64_t kv_head = h / (p->size[H].value / p->size[G].value);
-    int64_t visible = attention_visible(p, i);
+    int64_t visible = attention_visible(p, i), query = rows_place(&in[0], b, h, i, 0);
     double max = -INFINITY, weights = 0.0, sum = 0.0;
 
     /* One pass over the keys: a score above all before it scales down what was summed. */
     for (int64_t j = 0; j < visible; j++) {
         double score = 0.0;
-        for (int64_t l = 0; l < p->size[D].value; l++)
-            score += rows_at(&in[0], b, h, i, l) * rows_at(&in[1], b, kv_head, j, l);
+        int64_t key = rows_place(&in[1], b, kv_head, j, 0);
+        for (int64_t l = 0; l < p->size[D].value; l++) /* elements of a row are neighbours */
+            score += storage_get(in[0].data, in[0].dtype, query + l) *
+                     storage_get(in[1].data, in[1].dtype, key + l);
         score *= p->param[0].value;
         if (score > max) {
             weights *= exp(max - score);

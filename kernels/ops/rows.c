@@ -110,13 +110,18 @@ void rows_multiply(int64_t m, int threads, struct rows_product product)
     rows_for_each(m, threads, product_rows, &product);
 }
 
-double rows_at(const struct kg_tensor *t, int64_t a, int64_t b, int64_t c, int64_t d)
+int64_t rows_place(const struct kg_tensor *t, int64_t a, int64_t b, int64_t c, int64_t d)
 {
     const int64_t at[] = {a, b, c, d};
-    int64_t offset = 0;
+    int64_t place = 0;
     for (uint32_t r = 0; r < t->rank; r++)
-        offset += at[r] * t->stride[r];
-    return storage_get(t->data, t->dtype, offset);
+        place += at[r] * t->stride[r];
+    return place;
+}
+
+double rows_at(const struct kg_tensor *t, int64_t a, int64_t b, int64_t c, int64_t d)
+{
+    return storage_get(t->data, t->dtype, rows_place(t, a, b, c, d));
 }
 
 /* ---- any op ---- */

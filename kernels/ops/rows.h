@@ -57,7 +57,8 @@ struct rows_product {
 
 void rows_multiply(int64_t m, int threads, struct rows_product product);
 
-/* An element of a stored tensor; places in axes that it does not have are 0. */
+/* An element of a stored tensor, and where it is; places in axes that it does not have are 0. */
+int64_t rows_place(const struct kg_tensor *t, int64_t a, int64_t b, int64_t c, int64_t d);
 double rows_at(const struct kg_tensor *t, int64_t a, int64_t b, int64_t c, int64_t d);
 
 /* All outputs of a built-in op as kernel.h defines them, in fp64, dense and not rounded at the end,

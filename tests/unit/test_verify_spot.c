@@ -162,3 +162,29 @@ TEST(the_ends_of_the_end_heads_are_looked_at)
     assert_is_found(&p, 0, all - elements);
     assert_is_found(&p, 0, all - 1);
 }
+
+static size_t brought; /* bytes */
+
+static enum gate_status bring(struct device *, void *to, const void *from, size_t row_bytes,
+                              size_t stride_bytes, size_t rows, struct gate_error *)
+{
+    for (size_t r = 0; r < rows; r++)
+        memcpy((char *)to + r * row_bytes, (const char *)from + r * stride_bytes, row_bytes);
+    brought += row_bytes * rows;
+    return GATE_OK;
+}
+
+/* Nor is an axis brought whole that an output has nothing to do with. */
+TEST(all_places_together_take_less_than_one_input)
+{
+    struct kg_problem p = gemm_like("linear_relu_bwd", KG_F32, 512, 512, 512);
+    struct gate_error err = {0};
+    struct referred x = refer(&p);
+    struct device_backend counting = *x.device->backend;
+    counting.download_rows = bring;
+    x.device->backend = &counting;
+    brought = 0;
+    assert_int_equal(check(&x, 1, &err), GATE_OK);
+    assert_in_range(brought, 1, problem_tensor_bytes(&x.o.in[0]) - 1);
+    release(&x);
+}
