@@ -117,9 +117,9 @@ LIBRARY_LD_FLAGS = -shared -Wl,-z,defs -Wl,--version-script=ci/kernel-library.ma
 
 # Asked when a program is linked, not when this file is read: `make run` may install them first.
 libs = $(shell $(PKG_CONFIG) --libs $(1))
-GATE_LIBS = $(call libs,sqlite3 libcjson libmd zlib libzstd) -ldl -lm
+GATE_LIBS = $(call libs,sqlite3 libcjson expat libmd zlib libzstd) -ldl -lm
 SERVER_LIBS = $(call libs,sqlite3 libcjson libmd libmicrohttpd gnutls zlib libzstd) -ldl -lm
-TEST_LIBS = $(call libs,cmocka sqlite3 libcjson libmd libmicrohttpd gnutls zlib libzstd) -ldl -lm
+TEST_LIBS = $(call libs,cmocka expat) $(SERVER_LIBS)
 
 # ---- sources ----------------------------------------------------------------------------------
 
@@ -382,9 +382,9 @@ $(B)/share/man/man1/gate-search.1:
 
 # ---- the runner's tarball -----------------------------------------------------------------------
 
-# For machines without packages: SQLite, libmd, zlib and zstd are static, cJSON (which has no static
-# form) lies in the private folder. The same objects otherwise.
-PORTABLE_LIBS = -static-libgcc -l:libsqlite3.a -l:libmd.a -l:libz.a -l:libzstd.a \
+# For machines without packages: SQLite, Expat, libmd, zlib and zstd are static, cJSON (which has no
+# static form) lies in the private folder. The same objects otherwise.
+PORTABLE_LIBS = -static-libgcc -l:libsqlite3.a -l:libexpat.a -l:libmd.a -l:libz.a -l:libzstd.a \
     $(call libs,libcjson) -ldl -lm $(CUDA_LIBS)
 
 $(B)/dist/gate $(B)/dist/gate-search: $(B)/obj/core.a

@@ -45,6 +45,7 @@ build)
     need_library gnutls libgnutls28-dev
     need_library sqlite3 libsqlite3-dev
     need_library libcjson libcjson-dev
+    need_library expat libexpat1-dev
     need_library libmd libmd-dev
     need_library zlib zlib1g-dev
     need_library libzstd libzstd-dev

@@ -37,7 +37,7 @@ cp -r "$build/share/kernel-gate/." "$share/"
 
 # What is bundled, and under which terms.
 cp -L "$(pkg-config --variable=libdir libcjson)/libcjson.so.1" "$lib/"
-for package in libcjson-dev libsqlite3-dev libmd-dev zlib1g-dev libzstd-dev; do
+for package in libcjson-dev libsqlite3-dev libexpat1-dev libmd-dev zlib1g-dev libzstd-dev; do
     cp "/usr/share/doc/$package/copyright" "$licences/${package%-dev}.txt" ||
         die "no licence of $package in /usr/share/doc"
 done

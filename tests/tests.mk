@@ -95,7 +95,7 @@ $(B)/obj/fuzz.a: $(call object,$(FUZZ_SHARED_C)) $(CORE_O)
 	$(Q)rm -f $@ && $(AR) rcsPT $@ $^
 
 $(B)/tests/fuzz/%: $(B)/obj/tests/fuzz/%.c.o $(B)/obj/fuzz.a
-	$(call link,-fsanitize=fuzzer $^ $(SERVER_LIBS))
+	$(call link,-fsanitize=fuzzer $^ $(call libs,expat) $(SERVER_LIBS))
 
 $(SMALL_CACHE): tests/e2e/small_cache.c | packages
 $(FAKE_CUDA): tests/unit/fake_cuda.c | packages

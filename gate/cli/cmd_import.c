@@ -24,19 +24,10 @@
 
 struct import_arguments {
     const char *db, *commit, *branch;
-    struct tool_choice {
-        bool given;
-        enum foreign_tool tool;
-    } from;
+    enum foreign_tool from;
     const char *device;
     bool json;
 };
-
-static bool read_tool(void *field, const char *text)
-{
-    struct tool_choice *choice = field;
-    return choice->given = foreign_tool(text, &choice->tool);
-}
 
 static bool read_model(void *field, const char *text)
 {
@@ -55,7 +46,8 @@ static const struct option_def options[] = {
            "refuse a run of another branch; with --from: the branch of that commit"),
     OPTION(READ, "from", "TOOL", from,
            "the file is of another tool: nvbench, pytest-benchmark, google-benchmark, junit or csv",
-           .form = "nvbench, pytest-benchmark, google-benchmark, junit or csv", .read = read_tool),
+           .form = "nvbench, pytest-benchmark, google-benchmark, junit or csv",
+           .read = foreign_tool),
     OPTION(READ, "device", "MODEL", device,
            "with --from: the model of the device, where the file does not name it",
            .form = "a name such as nvidia-h200", .read = read_model),
@@ -167,14 +159,16 @@ static enum gate_status store_foreign(void *context, const struct buf *document,
 static enum gate_status import_foreign(struct import *im, struct buf *text, struct gate_error *err)
 {
     const struct import_arguments *a = im->arguments;
-    RELEASED_BY(foreign_release) struct foreign_file file = {.times = NULL};
     struct origin origin;
     struct stat about;
     int64_t time_ms = clock_wall_ms();
     if (!fstat(fileno(im->in), &about) && S_ISREG(about.st_mode))
         time_ms = (int64_t)about.st_mtim.tv_sec * 1000;
     TRY(file_read_fd(fileno(im->in), im->name, text, err));
-    TRY(foreign_read(a->from.tool, im->name, text->data, text->len, &file, err));
+    RELEASED_BY(foreign_release)
+    struct foreign_file file = {
+        .tool = a->from, .name = im->name, .text = text->data, .len = text->len};
+    TRY(foreign_read(&file, err));
     /* The option, else what the file says, else what git says here. */
     const struct origin_choice choice = {.commit = a->commit ? a->commit : file.commit,
                                          .branch = a->branch ? a->branch : file.branch};
@@ -187,14 +181,10 @@ static enum gate_status import_foreign(struct import *im, struct buf *text, stru
                          im->name);
     if (choice.commit) /* then it is not known to be the tree that git has here */
         origin.dirty = !a->commit && file.dirty;
-    const struct foreign_about of = {.tool = a->from.tool,
-                                     .name = im->name,
-                                     .text = text->data,
-                                     .len = text->len,
-                                     .device = a->device,
-                                     .origin = &origin,
-                                     .time_ms = time_ms};
-    TRY(foreign_documents(&file, &of, store_foreign, im, err));
+    file.time_ms = file.time_ms ? file.time_ms : time_ms;
+    file.model = a->device;
+    file.origin = &origin;
+    TRY(foreign_documents(&file, store_foreign, im, err));
     if (file.n_left_out > 0)
         command_note(&command_import, "left out, because skipped, failed or without a time: %zu",
                      file.n_left_out);
@@ -205,9 +195,9 @@ static int import(struct command_call *call, struct gate_error *err)
 {
     const struct import_arguments *a = call->arguments;
     struct import im = {.arguments = a};
-    if (a->device && !a->from.given)
+    if (a->device && !a->from)
         return command_usage(&command_import, "--device goes with --from alone");
-    if (a->from.given && a->commit && !hex_is(a->commit, 40))
+    if (a->from && a->commit && !hex_is(a->commit, 40))
         return command_usage(&command_import, "--commit must have 40 hexadecimal digits");
     const char *path = call->operands[0];
     bool standard = !strcmp(path, "-");
@@ -218,7 +208,7 @@ static int import(struct command_call *call, struct gate_error *err)
         return gate_fail(err, GATE_IO, "cannot open '%s': %s", path, strerror(errno));
     enum gate_status status = store_open(a->db, STORE_READ_WRITE, &im.store, err);
     if (!status)
-        status = a->from.given ? import_foreign(&im, &text, err) : import_input(&im, &text, err);
+        status = a->from ? import_foreign(&im, &text, err) : import_input(&im, &text, err);
     store_close(im.store);
     if (!standard)
         fclose(im.in);

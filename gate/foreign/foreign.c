@@ -16,28 +16,28 @@
 #include "version.h"
 
 #define CASES_MAX 10000 /* of a run document */
+#define NAME_MAX_BYTES 1000
 #define DOCUMENT_MAX ((size_t)64 << 20)
 #define THRESHOLD 0.02 /* a document must have one; these times are judged by none */
 
 static const struct {
     const char *name, *figure; /* what the time of a result is; in the place of the kernel's name */
-    enum gate_status (*read)(struct reading *);
+    enum gate_status (*read)(struct foreign_file *, struct gate_error *);
 } tools[] = {
-    [FOREIGN_NVBENCH] = {"nvbench", "mean", reading_nvbench},
-    [FOREIGN_PYTEST] = {"pytest-benchmark", "median", reading_pytest},
-    [FOREIGN_GOOGLE] = {"google-benchmark", "median", reading_google},
+    [FOREIGN_NVBENCH] = {"nvbench", "mean", reading_json},
+    [FOREIGN_PYTEST] = {"pytest-benchmark", "median", reading_json},
+    [FOREIGN_GOOGLE] = {"google-benchmark", "median", reading_json},
     [FOREIGN_JUNIT] = {"junit", "one-time", reading_junit},
     [FOREIGN_CSV] = {"csv", "p50", reading_csv},
 };
 
-bool foreign_tool(const char *name, enum foreign_tool *out)
+bool foreign_tool(void *field, const char *name)
 {
-    for (size_t i = 0; i < sizeof tools / sizeof tools[0]; i++)
-        if (!strcmp(tools[i].name, name)) {
-            *out = (enum foreign_tool)i;
-            return true;
-        }
-    return false;
+    enum foreign_tool tool = FOREIGN_CSV;
+    while (tool && strcmp(tools[tool].name, name) != 0)
+        tool--;
+    *(enum foreign_tool *)field = tool;
+    return tool;
 }
 
 /* ---- reading ---- */
@@ -68,28 +68,26 @@ static void make_id(const char *tool, const char *name, char out[FOREIGN_ID_MAX 
     snprintf(out + n, 10, "-%.8s", hash);
 }
 
-struct foreign_time *reading_add(struct reading *r, const char *name, double ns, char *place)
+struct foreign_time *reading_add(struct foreign_file *f, const char *name, double ns,
+                                 const char *place, struct gate_error *err)
 {
-    struct foreign_file *out = r->out;
     const size_t n = strlen(name);
-    enum gate_status status = GATE_OK;
-    if (n == 0 || n > FOREIGN_NAME_MAX)
-        status = gate_fail(r->err, GATE_IO, "%s: %s: a name must have 1 to %d bytes, this has %zu",
-                           r->name, place, FOREIGN_NAME_MAX, n);
-    else if (!clock_can_be(ns))
-        status = gate_fail(r->err, GATE_IO, "%s: %s: '%.100s' cannot take %.6g ns", r->name, place,
-                           name, ns);
-    if (status) {
-        free(place);
+    if (n == 0 || n > NAME_MAX_BYTES || !clock_can_be(ns)) {
+        if (n == 0 || n > NAME_MAX_BYTES)
+            gate_fail(err, GATE_IO, "%s: %s: a name must have 1 to %d bytes, this has %zu", f->name,
+                      place, NAME_MAX_BYTES, n);
+        else
+            gate_fail(err, GATE_IO, "%s: %s: '%.100s' cannot take %.6g ns", f->name, place, name,
+                      ns);
         return NULL;
     }
-    if (!(out->n_times & (out->n_times - 1))) /* room for twice as many */
-        out->times = xrealloc(out->times, out->n_times ? 2 * out->n_times : 1, sizeof *out->times);
-    struct foreign_time *t = &out->times[out->n_times++];
-    const char *tool = tools[r->tool].name, *figure = tools[r->tool].figure;
+    if (!(f->n_times & (f->n_times - 1))) /* room for twice as many */
+        f->times = xrealloc(f->times, f->n_times ? 2 * f->n_times : 1, sizeof *f->times);
+    struct foreign_time *t = &f->times[f->n_times++];
+    const char *tool = tools[f->tool].name, *figure = tools[f->tool].figure;
     *t = (struct foreign_time){
         .name = xstrdup(name),
-        .place = place,
+        .place = xstrdup(place),
         .reason = xasprintf("not judged: %s of %s, by %s", figure, name, tool),
         .arm = {.provider = tool, .role = ROLE_CANDIDATE, .kernel = figure, .has_timing = true}};
     make_id(tool, name, t->id);
@@ -97,7 +95,7 @@ struct foreign_time *reading_add(struct reading *r, const char *name, double ns,
     fields_clear(&document_timing_shape, timing);
     timing->p50_ns = ns;
     timing->samples = timing->launches_per_sample = 1;
-    timing->cold = r->tool == FOREIGN_NVBENCH; /* it clears the L2 */
+    timing->cold = f->tool == FOREIGN_NVBENCH; /* it clears the L2 */
     timing->input_sets = timing->single_samples = 0;
     timing->tflops = timing->gbps = timing->sm_clock_mhz = 0;
     return t;
@@ -106,19 +104,13 @@ struct foreign_time *reading_add(struct reading *r, const char *name, double ns,
 int64_t reading_time_ms(const char *text, bool is_utc)
 {
     struct tm tm = {0};
-    int hours = 0, minutes = 0;
     const char *at = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-    if (!at)
-        return 0;
-    if (*at == '.')
+    if (at && *at == '.')
         at += 1 + strspn(at + 1, "0123456789");
-    bool has_zone = *at == '+' || *at == '-';
-    const int way = *at == '-' ? -1 : 1;
-    if (has_zone && sscanf(at + 1, "%2d:%2d", &hours, &minutes) != 2)
-        return 0;
-    if (!has_zone && strcmp(at, "Z") != 0 && (*at || !is_utc))
-        return 0;
-    return 1000 * ((int64_t)timegm(&tm) - (int64_t)way * (hours * 3600 + minutes * 60));
+    if (at && (*at || !is_utc))
+        at = strptime(at, "%z", &tm);
+    const long offset = tm.tm_gmtoff; /* which timegm() forgets */
+    return at && !*at ? 1000 * ((int64_t)timegm(&tm) - offset) : 0;
 }
 
 bool reading_number(const char *text, double *out)
@@ -130,39 +122,29 @@ bool reading_number(const char *text, double *out)
     return !*end && isfinite(*out);
 }
 
-enum gate_status foreign_read(enum foreign_tool tool, const char *name, const char *text,
-                              size_t len, struct foreign_file *out, struct gate_error *err)
+enum gate_status foreign_read(struct foreign_file *f, struct gate_error *err)
 {
-    struct reading r = {
-        .tool = tool, .name = name, .text = text, .len = len, .out = out, .err = err};
-    *out = (struct foreign_file){.times = NULL};
-    enum gate_status status = tools[tool].read(&r);
-    if (!status && out->n_times == 0)
-        status = gate_fail(err, GATE_IO, "%s: has no result with a time (%zu without)", name,
-                           out->n_left_out);
-    return status;
+    TRY(tools[f->tool].read(f, err));
+    return f->n_times ? GATE_OK
+                      : gate_fail(err, GATE_IO, "%s: has no result with a time (%zu without)",
+                                  f->name, f->n_left_out);
 }
 
-void foreign_release_time(struct foreign_time *t)
+void foreign_release(struct foreign_file *f)
 {
-    free(t->name);
-    free(t->place);
-    free(t->reason);
-}
-
-void foreign_release(struct foreign_file *file)
-{
-    for (size_t i = 0; i < file->n_times; i++)
-        foreign_release_time(&file->times[i]);
-    for (size_t i = 0; i < file->n_devices; i++)
-        free(file->devices[i].name);
-    free(file->times);
-    free(file->devices);
-    free(file->version);
-    free(file->host);
-    free(file->commit);
-    free(file->branch);
-    *file = (struct foreign_file){.times = NULL};
+    for (size_t i = 0; i < f->n_times; i++) {
+        free(f->times[i].name);
+        free(f->times[i].place);
+        free(f->times[i].reason);
+    }
+    for (size_t i = 0; i < f->n_devices; i++)
+        free(f->devices[i].name);
+    free(f->times);
+    free(f->devices);
+    free(f->version);
+    free(f->host);
+    free(f->commit);
+    free(f->branch);
 }
 
 /* ---- documents ---- */
@@ -176,13 +158,13 @@ static int compare_by_device(const void *a, const void *b)
 }
 
 /* RFC 9562's version 8, of all that tells the run from others. */
-static void derive_uuid(const struct foreign_about *about, const struct foreign_device *device,
+static void derive_uuid(const struct foreign_file *f, const struct foreign_device *device,
                         const char *model, const char *sha256, char uuid[37])
 {
+    const struct origin *o = f->origin;
     char hex[SHA256_DIGEST_STRING_LENGTH];
-    const struct origin *o = about->origin;
-    char *all = xasprintf("%s %s %s %s %s %lld", sha256, tools[about->tool].name, o->commit,
-                          o->branch, model, device ? (long long)device->id : -1);
+    char *all = xasprintf("%s %s %s %s %s %lld", sha256, tools[f->tool].name, o->commit, o->branch,
+                          model, device ? (long long)device->id : -1);
     SHA256Data((const unsigned char *)all, strlen(all), hex);
     free(all);
     snprintf(uuid, 37, "%.8s-%.4s-8%.3s-%c%.3s-%.12s", hex, hex + 8, hex + 12, "89ab"[hex[15] % 4],
@@ -204,23 +186,22 @@ static void make_case(const char *tool, struct foreign_time *t, struct document_
 
 /* Of n times, which are all of a device; NULL: the file names none. */
 static enum gate_status make_document(const struct foreign_file *f,
-                                      const struct foreign_about *about,
                                       const struct foreign_device *device,
                                       struct foreign_time *times, size_t n, foreign_document_fn fn,
                                       void *context, struct gate_error *err)
 {
-    const struct origin *o = about->origin;
-    const char *tool = tools[about->tool].name, *slash = strrchr(about->name, '/');
-    const char *model = about->device ? about->device : device->model;
+    const struct origin *o = f->origin;
+    const char *tool = tools[f->tool].name, *slash = strrchr(f->name, '/');
+    const char *model = f->model ? f->model : device->model;
     char sha256[SHA256_DIGEST_STRING_LENGTH], uuid[37], contract[64], who[200], file_name[200];
     RELEASED_BY(buf_release) struct buf text = buf_of(DOCUMENT_MAX);
     if (n > CASES_MAX)
-        return gate_fail(err, GATE_IO, "%s: has %zu results, of which a run may have %d",
-                         about->name, n, CASES_MAX);
-    SHA256Data((const unsigned char *)about->text, about->len, sha256);
-    derive_uuid(about, device, model, sha256, uuid);
+        return gate_fail(err, GATE_IO, "%s: has %zu results, of which a run may have %d", f->name,
+                         n, CASES_MAX);
+    SHA256Data((const unsigned char *)f->text, f->len, sha256);
+    derive_uuid(f, device, model, sha256, uuid);
     snprintf(contract, sizeof contract, DOCUMENT_FOREIGN "-%s", tool);
-    utf8_print(file_name, sizeof file_name, "%s", slash ? slash + 1 : about->name);
+    utf8_print(file_name, sizeof file_name, "%s", slash ? slash + 1 : f->name);
     utf8_print(who, sizeof who, "%.*s@%s", (int)strcspn(o->who, "@"), o->who,
                f->host ? f->host : o->who + strcspn(o->who, "@") + 1);
     struct document_library library = {.role = ROLE_CANDIDATE,
@@ -232,7 +213,7 @@ static enum gate_status make_document(const struct foreign_file *f,
     fields_clear(&document_shape, &d);
     d.schema = "gate-run/1";
     d.uuid = uuid;
-    d.time_ms = f->time_ms ? f->time_ms : about->time_ms;
+    d.time_ms = f->time_ms;
     d.duration_ms = 0;
     d.gate_version = GATE_VERSION;
     d.git = origin_document(o);
@@ -241,7 +222,7 @@ static enum gate_status make_document(const struct foreign_file *f,
     d.device =
         (struct document_device){.kind = strncmp(model, "host-", 5) ? DEVICE_CUDA : DEVICE_HOST,
                                  .model = model,
-                                 .name = about->device ? model : device->name,
+                                 .name = f->model ? model : device->name,
                                  .uuid = "",
                                  .capability = "",
                                  .driver = "",
@@ -259,30 +240,30 @@ static enum gate_status make_document(const struct foreign_file *f,
     document_write(&d, &text);
     free(d.cases);
     free(d.git.first_parents);
-    return text.failed ? gate_fail(err, GATE_IO, "%s: is too large", about->name)
+    return text.failed ? gate_fail(err, GATE_IO, "%s: is too large", f->name)
                        : fn(context, &text, err);
 }
 
-enum gate_status foreign_documents(struct foreign_file *file, const struct foreign_about *about,
-                                   foreign_document_fn fn, void *context, struct gate_error *err)
+enum gate_status foreign_documents(struct foreign_file *f, foreign_document_fn fn, void *context,
+                                   struct gate_error *err)
 {
-    struct foreign_time *t = file->times;
-    if (file->n_devices == 0 && !about->device)
+    struct foreign_time *t = f->times;
+    if (f->n_devices == 0 && !f->model)
         return gate_fail(err, GATE_USAGE,
                          "%s: does not say which device was measured: add --device MODEL, such as "
                          "nvidia-h200",
-                         about->name);
-    qsort(t, file->n_times, sizeof *t, compare_by_device);
-    for (size_t i = 1; i < file->n_times; i++)
+                         f->name);
+    qsort(t, f->n_times, sizeof *t, compare_by_device);
+    for (size_t i = 1; i < f->n_times; i++)
         if (!compare_by_device(&t[i - 1], &t[i]))
             return gate_fail(err, GATE_IO, "%s: '%.100s' (%s) and '%.100s' (%s) are one case, '%s'",
-                             about->name, t[i - 1].name, t[i - 1].place, t[i].name, t[i].place,
+                             f->name, t[i - 1].name, t[i - 1].place, t[i].name, t[i].place,
                              t[i].id);
-    for (size_t i = 0, n; i < file->n_times; i += n) {
-        for (n = 1; i + n < file->n_times && t[i + n].device == t[i].device;)
+    for (size_t i = 0, n; i < f->n_times; i += n) {
+        for (n = 1; i + n < f->n_times && t[i + n].device == t[i].device;)
             n++;
-        TRY(make_document(file, about, file->n_devices ? &file->devices[t[i].device] : NULL, &t[i],
-                          n, fn, context, err));
+        TRY(make_document(f, f->n_devices ? &f->devices[t[i].device] : NULL, &t[i], n, fn, context,
+                          err));
     }
     return GATE_OK;
 }

@@ -1,344 +1,213 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * foreign_json.c: the JSON files of nvbench (--json), pytest-benchmark (--benchmark-json) and
- * Google Benchmark (--benchmark_format=json). They may have more members than are read here.
+ * Google Benchmark (--benchmark_format=json). SQLite takes them apart; they may have more members
+ * than are read here.
  */
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <sqlite3.h>
 #include <string.h>
 
-#include "gate/base/utf8.h"
 #include "gate/base/json.h"
-#include "gate/decide/stats.h"
+#include "gate/base/utf8.h"
 #include "gate/device/device.h"
-#include "gate/document/fields.h"
 #include "gate/foreign/foreign.h"
 
 #define SHORT_MAX 100 /* bytes of a name, of which each may be 4 characters of a document */
-#define POINTER_SIZE 100
 
-/* ---- members ---- */
+/* Of all three tools, none of which has a member of another: version, host, time, commit, branch,
+ * and whether the tree was changed. */
+static const char about[] =
+    "SELECT coalesce(?1 ->> '$.meta.version.nvbench.string', ?1 ->> '$.version',"
+    "  ?1 ->> '$.context.library_version'),"
+    " coalesce(?1 ->> '$.machine_info.node', ?1 ->> '$.context.host_name'),"
+    " coalesce(?1 ->> '$.datetime', ?1 ->> '$.context.date'),"
+    " ?1 ->> '$.commit_info.id', ?1 ->> '$.commit_info.branch', ?1 ->> '$.commit_info.dirty'";
 
-__attribute__((format(printf, 3, 4))) static enum gate_status
-refuse_at(struct reading *r, const char *pointer, const char *format, ...)
+/* Place, id, name, and what a model begins with. */
+static const char devices[] =
+    "SELECT '/devices/' || key, value ->> '$.id', value ->> '$.name', ''"
+    " FROM json_each(?1, '$.devices') "
+    "UNION ALL SELECT '/machine_info/cpu', 0, ?1 ->> '$.machine_info.cpu.brand_raw', 'host-'"
+    " WHERE length(CAST(?1 ->> '$.machine_info.cpu.brand_raw' AS BLOB)) BETWEEN 1 AND 100";
+
+#define BENCHMARKS                                                                                 \
+    "WITH benchmark AS MATERIALIZED (SELECT '/benchmarks/' || key AS place, value AS v,"           \
+    " value ->> '$.name' AS name FROM json_each(?1, '$.benchmarks'))"
+
+enum column { PLACE, LEFT_OUT, NAME, TIME, SAMPLES, LAUNCHES, DEVICE };
+
+/* What was timed, in the columns above. A name or a time that is NULL is not what `needs` says. */
+static const struct {
+    const char *results, *needs;
+    double unit_ns;
+} tools[] = {
+    [FOREIGN_NVBENCH] =
+        {BENCHMARKS
+         ", state AS MATERIALIZED (SELECT coalesce(place || '/states/' || s.key, place) AS place,"
+         "  name, s.value AS v FROM benchmark b LEFT JOIN json_each(b.v, '$.states') s"
+         "  WHERE s.key IS NOT NULL OR json_type(b.v, '$.states') IS NOT 'array'),"
+         " summary AS MATERIALIZED (SELECT place, m.value ->> '$.tag' AS tag,"
+         "  coalesce((SELECT d.value ->> '$.value' FROM json_each(m.value, '$.data') d"
+         "   WHERE d.value ->> '$.name' = 'value'), '') AS value"
+         "  FROM state, json_each(v, '$.summaries') m) "
+         "SELECT s.place, v IS NOT NULL AND (coalesce(v ->> '$.is_skipped', 0) OR m.tag IS NULL),"
+         " name || coalesce((SELECT group_concat('/' || coalesce(a.value ->> '$.name', '') || '='"
+         "  || coalesce(a.value ->> '$.value', ''), '') FROM json_each(v, '$.axis_values') a), ''),"
+         " m.value, n.value, 1, coalesce(v ->> '$.device', -1) FROM state s"
+         " LEFT JOIN summary m ON m.place = s.place AND m.tag = 'nv/cold/time/gpu/mean'"
+         " LEFT JOIN summary n ON n.place = s.place AND n.tag = 'nv/cold/sample_size'",
+         "a 'name', a list 'states', and in each the summary nv/cold/time/gpu/mean with a finite "
+         "number as 'value'",
+         1e9},
+    [FOREIGN_PYTEST] =
+        {BENCHMARKS
+         " SELECT place, 0, v ->> '$.fullname', v ->> '$.stats.median', v ->> '$.stats.rounds',"
+         " v ->> '$.stats.iterations', NULL FROM benchmark",
+         "a text 'fullname', and in 'stats' a number 'median'", 1e9},
+    /* The median of the repetitions, or that of the file, which may lack them. Other aggregates are
+     * no times. */
+    [FOREIGN_GOOGLE] =
+        {BENCHMARKS
+         ", one AS (SELECT place, v ->> '$.run_type' IS 'aggregate' AS is_median,"
+         "  coalesce(v ->> '$.error_occurred', 0) OR coalesce(v ->> '$.skipped', 0) AS left_out,"
+         "  coalesce(v ->> '$.run_name', name) AS name,"
+         "  iif(json_type(v, '$.real_time') IN ('integer', 'real'), v ->> '$.real_time', NULL)"
+         "   * CASE v ->> '$.time_unit'"
+         "    WHEN 'ns' THEN 1.0 WHEN 'us' THEN 1e3 WHEN 'ms' THEN 1e6 WHEN 's' THEN 1e9 END AS ns"
+         "  FROM benchmark"
+         "  WHERE v ->> '$.run_type' IS NOT 'aggregate' OR v ->> '$.aggregate_name' IS 'median'),"
+         " ranked AS (SELECT *, row_number() OVER (PARTITION BY name, is_median ORDER BY ns) AS at,"
+         "  count(*) OVER (PARTITION BY name, is_median) AS n,"
+         "  min(is_median) OVER (PARTITION BY name) AS is_all FROM one WHERE NOT left_out) "
+         "SELECT place, 1, name, ns, 1, 1, NULL FROM one WHERE left_out "
+         "UNION ALL SELECT min(place), 0, name,"
+         " CASE WHEN count(ns) < n THEN NULL WHEN min(ns) <= 0 THEN min(ns)"
+         "  ELSE avg(ns) FILTER (WHERE at IN ((n + 1) / 2, n / 2 + 1)) END,"
+         " n, 1, NULL FROM ranked WHERE is_median = is_all GROUP BY name",
+         "a text 'name', a number 'real_time', and one of 'ns' 'us' 'ms' 's' as 'time_unit'", 1},
+};
+
+/* The text of a column, where it is one. */
+static const char *text_of(sqlite3_stmt *row, int column)
 {
-    struct field_fault fault = {.of_key = false};
-    va_list args;
-    snprintf(fault.pointer, sizeof fault.pointer, "%s", pointer);
-    va_start(args, format);
-    vsnprintf(fault.message, sizeof fault.message, format, args);
-    va_end(args);
-    return fields_fault(r->name, 1, r->text, r->len, &fault, GATE_IO, r->err);
+    bool is_text = sqlite3_column_type(row, column) == SQLITE_TEXT;
+    return is_text ? (const char *)sqlite3_column_text(row, column) : "";
 }
 
-static cJSON_bool is_text(const cJSON *value)
+/* A number, which nvbench writes as a text. */
+static bool number_of(sqlite3_stmt *row, int column, double *out)
 {
-    return cJSON_IsString(value) && *value->valuestring;
+    *out = sqlite3_column_double(row, column);
+    int type = sqlite3_column_type(row, column);
+    return type == SQLITE_INTEGER || type == SQLITE_FLOAT ||
+           reading_number(text_of(row, column), out);
 }
 
-/* A member that must be there. */
-static enum gate_status member_of(struct reading *r, const cJSON *object, const char *key,
-                                  const char *pointer, cJSON_bool (*is)(const cJSON *),
-                                  const char *what, const cJSON **out)
+static int64_t count_of(sqlite3_stmt *row, int column)
 {
-    char place[2 * POINTER_SIZE];
-    *out = json_member(object, key);
-    if (!cJSON_IsObject(object))
-        return refuse_at(r, pointer, "must be an object");
-    if (!*out)
-        return refuse_at(r, pointer, "missing key '%s'", key);
-    snprintf(place, sizeof place, "%s/%s", pointer, key);
-    return is(*out) ? GATE_OK : refuse_at(r, place, "must be %s", what);
+    double number;
+    return number_of(row, column, &number) && number >= 1 && number <= 1e9 ? (int64_t)number : 1;
 }
-
-#define TEXT is_text, "a text that is not empty"
-#define NUMBER cJSON_IsNumber, "a number"
-#define LIST cJSON_IsArray, "an array"
-
-/* Parses the file and reads its head, then each element of its benchmarks. */
-static enum gate_status
-each_benchmark(struct reading *r, enum gate_status (*head)(struct reading *, const cJSON *),
-               enum gate_status (*one)(struct reading *, const cJSON *, const char *))
-{
-    char pointer[POINTER_SIZE];
-    RELEASED_BY(json_delete_at) cJSON *tree = NULL;
-    const cJSON *list, *item;
-    size_t i = 0;
-    TRY(json_parse(r->name, r->text, r->len, GATE_IO, &tree, r->err));
-    TRY(member_of(r, tree, "benchmarks", "", LIST, &list));
-    TRY(head(r, tree));
-    cJSON_ArrayForEach (item, list) {
-        snprintf(pointer, sizeof pointer, "/benchmarks/%zu", i++);
-        TRY(one(r, item, pointer));
-    }
-    return GATE_OK;
-}
-
-static struct foreign_device *add_device(struct foreign_file *out, int64_t id, const char *name)
-{
-    out->devices = xrealloc(out->devices, out->n_devices + 1, sizeof *out->devices);
-    struct foreign_device *d = &out->devices[out->n_devices++];
-    *d = (struct foreign_device){.id = id, .name = xstrdup(name)};
-    return d;
-}
-
-static int64_t count_of(double number)
-{
-    return number >= 1 && number <= 1e9 ? (int64_t)number : 1;
-}
-
-/* ---- nvbench ---- */
-
-static cJSON_bool is_id(const cJSON *value)
-{
-    return cJSON_IsNumber(value) && value->valuedouble >= 0 && value->valuedouble <= 1e6;
-}
-
-static cJSON_bool is_name(const cJSON *value)
-{
-    return is_text(value) && strlen(value->valuestring) <= SHORT_MAX;
-}
-
-static enum gate_status nvbench_head(struct reading *r, const cJSON *tree)
-{
-    char pointer[POINTER_SIZE];
-    const cJSON *list, *item, *id, *name;
-    const cJSON *version = json_member(json_member(tree, "meta"), "version");
-    const char *text = json_string(json_member(version, "nvbench"), "string", NULL);
-    size_t i = 0;
-    if (text && strlen(text) <= SHORT_MAX)
-        r->out->version = xstrdup(text);
-    TRY(member_of(r, tree, "devices", "", LIST, &list));
-    cJSON_ArrayForEach (item, list) {
-        snprintf(pointer, sizeof pointer, "/devices/%zu", i++);
-        TRY(member_of(r, item, "id", pointer, is_id, "a number from 0 to 1000000", &id));
-        TRY(member_of(r, item, "name", pointer, is_name, "a text of 1 to 100 bytes", &name));
-        struct foreign_device *d = add_device(r->out, (int64_t)id->valuedouble, name->valuestring);
-        device_model_key("", name->valuestring, d->model, sizeof d->model);
-        if (!d->model[0])
-            return refuse_at(r, pointer, "has no letter or digit in its name");
-    }
-    return GATE_OK;
-}
-
-static enum gate_status read_summary(struct reading *r, const cJSON *list, const char *tag,
-                                     const char *pointer, bool *found, double *out)
-{
-    const cJSON *item, *data, *value = NULL;
-    *found = false;
-    cJSON_ArrayForEach (item, list) {
-        if (strcmp(json_string(item, "tag", ""), tag) != 0)
-            continue;
-        *found = true;
-        cJSON_ArrayForEach (data, json_member(item, "data"))
-            if (!value && !strcmp(json_string(data, "name", ""), "value"))
-                value = json_member(data, "value");
-        *out = cJSON_IsNumber(value) ? value->valuedouble : 0;
-        if (!cJSON_IsNumber(value) &&
-            !(cJSON_IsString(value) && reading_number(value->valuestring, out)))
-            return refuse_at(r, pointer, "the summary '%s' has no finite number as 'value'", tag);
-        break;
-    }
-    return GATE_OK;
-}
-
-static enum gate_status read_state(struct reading *r, const char *benchmark, const cJSON *item,
-                                   const char *pointer)
-{
-    RELEASED_BY(buf_release) struct buf name = buf_of(FOREIGN_NAME_MAX + 1);
-    const cJSON *axis, *list = json_member(item, "summaries");
-    double mean = 0, samples = 0;
-    bool has_mean, has_samples;
-    size_t device = 0;
-    const int64_t id = json_integer(item, "device", -1);
-    TRY(read_summary(r, list, "nv/cold/time/gpu/mean", pointer, &has_mean, &mean));
-    TRY(read_summary(r, list, "nv/cold/sample_size", pointer, &has_samples, &samples));
-    if (json_bool(item, "is_skipped", false) || !has_mean) {
-        r->out->n_left_out++;
-        return GATE_OK;
-    }
-    while (device < r->out->n_devices && r->out->devices[device].id != id)
-        device++;
-    if (device == r->out->n_devices)
-        return refuse_at(r, pointer, "its device %lld is not among the devices", (long long)id);
-    buf_puts(&name, benchmark); /* "copy/T=F32/Elements=1024" */
-    cJSON_ArrayForEach (axis, json_member(item, "axis_values")) {
-        const cJSON *value = json_member(axis, "value");
-        buf_printf(&name, "/%s=", json_string(axis, "name", ""));
-        if (cJSON_IsNumber(value))
-            json_write_number(value->valuedouble, &name);
-        else
-            buf_puts(&name, cJSON_IsString(value) ? value->valuestring : "");
-    }
-    if (name.failed)
-        return refuse_at(r, pointer, "its axes have more than %d bytes", FOREIGN_NAME_MAX);
-    struct foreign_time *t = reading_add(r, name.data, mean * 1e9, xstrdup(pointer));
-    if (!t)
-        return GATE_IO;
-    t->device = device;
-    t->arm.timing.samples = count_of(samples);
-    return GATE_OK;
-}
-
-static enum gate_status nvbench_benchmark_of(struct reading *r, const cJSON *item,
-                                             const char *pointer)
-{
-    char place[POINTER_SIZE];
-    const cJSON *name, *states, *state;
-    size_t i = 0;
-    TRY(member_of(r, item, "name", pointer, TEXT, &name));
-    TRY(member_of(r, item, "states", pointer, LIST, &states));
-    cJSON_ArrayForEach (state, states) {
-        snprintf(place, sizeof place, "%s/states/%zu", pointer, i++);
-        TRY(read_state(r, name->valuestring, state, place));
-    }
-    return GATE_OK;
-}
-
-enum gate_status reading_nvbench(struct reading *r)
-{
-    return each_benchmark(r, nvbench_head, nvbench_benchmark_of);
-}
-
-/* ---- pytest-benchmark ---- */
 
 /* A copy of a text, where it is one and a document may have it. */
 static char *copy_of(const char *text)
 {
-    return text && *text && strlen(text) < 100 ? xstrdup(text) : NULL;
+    return *text && strlen(text) < SHORT_MAX ? xstrdup(text) : NULL;
 }
 
-static enum gate_status pytest_head(struct reading *r, const cJSON *tree)
+static enum gate_status take_about(struct foreign_file *f, sqlite3_stmt *row, struct gate_error *)
 {
-    const cJSON *machine = json_member(tree, "machine_info");
-    const cJSON *commit = json_member(tree, "commit_info");
-    const char *brand = json_string(json_member(machine, "cpu"), "brand_raw", "");
-    const char *id = json_string(commit, "id", "");
-    r->out->version = copy_of(json_string(tree, "version", NULL));
-    r->out->host = copy_of(json_string(machine, "node", NULL));
-    r->out->time_ms = reading_time_ms(json_string(tree, "datetime", ""), true);
-    if (hex_is(id, 40)) {
-        r->out->commit = xstrdup(id);
-        r->out->branch = copy_of(json_string(commit, "branch", NULL));
-        r->out->dirty = json_bool(commit, "dirty", false);
-    }
-    if (*brand && strlen(brand) <= SHORT_MAX) {
-        struct foreign_device *d = add_device(r->out, 0, brand);
-        device_model_key("host-", brand, d->model, sizeof d->model);
+    f->version = copy_of(text_of(row, 0));
+    f->host = copy_of(text_of(row, 1));
+    f->time_ms = reading_time_ms(text_of(row, 2), f->tool == FOREIGN_PYTEST);
+    if (hex_is(text_of(row, 3), 40)) {
+        f->commit = xstrdup(text_of(row, 3));
+        f->branch = copy_of(text_of(row, 4));
+        f->dirty = sqlite3_column_int(row, 5);
     }
     return GATE_OK;
 }
 
-static enum gate_status pytest_benchmark_of(struct reading *r, const cJSON *item,
-                                            const char *pointer)
+static enum gate_status take_device(struct foreign_file *f, sqlite3_stmt *row,
+                                    struct gate_error *err)
 {
-    char place[POINTER_SIZE];
-    const cJSON *name, *stats, *median, *rounds;
-    TRY(member_of(r, item, "fullname", pointer, TEXT, &name));
-    TRY(member_of(r, item, "stats", pointer, cJSON_IsObject, "an object", &stats));
-    snprintf(place, sizeof place, "%s/stats", pointer);
-    TRY(member_of(r, stats, "median", place, NUMBER, &median));
-    TRY(member_of(r, stats, "rounds", place, NUMBER, &rounds));
-    struct foreign_time *t =
-        reading_add(r, name->valuestring, median->valuedouble * 1e9, xstrdup(place));
-    if (!t)
-        return GATE_IO;
-    t->arm.timing.samples = count_of(rounds->valuedouble);
-    t->arm.timing.launches_per_sample = count_of(json_number(stats, "iterations", 1));
+    const char *name = text_of(row, 2);
+    struct foreign_device d = {.name = NULL};
+    double id;
+    device_model_key(text_of(row, 3), name, d.model, sizeof d.model);
+    if (!number_of(row, 1, &id) || id < 0 || id > 1e6 || strlen(name) > SHORT_MAX || !d.model[0])
+        return gate_fail(err, GATE_IO,
+                         "%s: %s: must have an 'id' of 0 to 1000000, and a 'name' of 1 to %d bytes "
+                         "with a letter or digit",
+                         f->name, text_of(row, 0), SHORT_MAX);
+    d.id = (int64_t)id;
+    d.name = xstrdup(name);
+    f->devices = xrealloc(f->devices, f->n_devices + 1, sizeof *f->devices);
+    f->devices[f->n_devices++] = d;
     return GATE_OK;
 }
 
-enum gate_status reading_pytest(struct reading *r)
+static enum gate_status take_result(struct foreign_file *f, sqlite3_stmt *row,
+                                    struct gate_error *err)
 {
-    return each_benchmark(r, pytest_head, pytest_benchmark_of);
-}
-
-/* ---- Google Benchmark ---- */
-
-static enum gate_status google_head(struct reading *r, const cJSON *tree)
-{
-    const cJSON *context = json_member(tree, "context");
-    r->out->version = copy_of(json_string(context, "library_version", NULL));
-    r->out->host = copy_of(json_string(context, "host_name", NULL));
-    r->out->time_ms = reading_time_ms(json_string(context, "date", ""), false);
-    return GATE_OK;
-}
-
-/* 0: it is none. */
-static double unit_ns(const cJSON *unit)
-{
-    static const struct {
-        const char *name;
-        double ns;
-    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-    const char *name = cJSON_IsString(unit) ? unit->valuestring : "";
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (!strcmp(units[i].name, name))
-            return units[i].ns;
-    return 0;
-}
-
-static cJSON_bool is_unit(const cJSON *value)
-{
-    return unit_ns(value) > 0;
-}
-
-/* A repetition, or the median of those that the file does not have. Other aggregates are none. */
-static enum gate_status google_benchmark_of(struct reading *r, const cJSON *item,
-                                            const char *pointer)
-{
-    const cJSON *name, *unit, *time;
-    bool is_aggregate = !strcmp(json_string(item, "run_type", ""), "aggregate");
-    if (is_aggregate && strcmp(json_string(item, "aggregate_name", ""), "median") != 0)
-        return GATE_OK;
-    if (json_bool(item, "error_occurred", false) || json_bool(item, "skipped", false)) {
-        r->out->n_left_out++;
+    const char *place = text_of(row, PLACE), *name = text_of(row, NAME);
+    double time;
+    size_t device = 0;
+    if (sqlite3_column_int(row, LEFT_OUT)) {
+        f->n_left_out++;
         return GATE_OK;
     }
-    TRY(member_of(r, item, "name", pointer, TEXT, &name));
-    TRY(member_of(r, item, "time_unit", pointer, is_unit, "one of 'ns' 'us' 'ms' 's'", &unit));
-    TRY(member_of(r, item, "real_time", pointer, NUMBER, &time));
-    struct foreign_time *t = reading_add(r, json_string(item, "run_name", name->valuestring),
-                                         time->valuedouble * unit_ns(unit), xstrdup(pointer));
+    if (!*name || !number_of(row, TIME, &time))
+        return gate_fail(err, GATE_IO, "%s: %s: must have %s", f->name, place,
+                         tools[f->tool].needs);
+    if (sqlite3_column_type(row, DEVICE) != SQLITE_NULL) {
+        int64_t id = sqlite3_column_int64(row, DEVICE);
+        while (device < f->n_devices && f->devices[device].id != id)
+            device++;
+        if (device == f->n_devices)
+            return gate_fail(err, GATE_IO, "%s: %s: its device %lld is not among the devices",
+                             f->name, place, (long long)id);
+    }
+    struct foreign_time *t = reading_add(f, name, time * tools[f->tool].unit_ns, place, err);
     if (!t)
         return GATE_IO;
-    t->arm.timing.samples = !is_aggregate;
+    t->device = device;
+    t->arm.timing.samples = count_of(row, SAMPLES);
+    t->arm.timing.launches_per_sample = count_of(row, LAUNCHES);
     return GATE_OK;
 }
 
-/* By name, and a median behind the repetitions that it is of. */
-static int compare_times(const void *a, const void *b)
+static enum gate_status each_row(struct foreign_file *f, sqlite3 *db, const char *sql,
+                                 enum gate_status (*take)(struct foreign_file *, sqlite3_stmt *,
+                                                          struct gate_error *),
+                                 struct gate_error *err)
 {
-    const struct foreign_time *one = a, *other = b;
-    int by_name = strcmp(one->name, other->name);
-    return by_name ? by_name : (int)(other->arm.timing.samples - one->arm.timing.samples);
+    sqlite3_stmt *row = NULL;
+    enum gate_status status = GATE_OK;
+    int rc = sqlite3_prepare_v2(db, sql, -1, &row, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_text(row, 1, f->text, (int)f->len, SQLITE_STATIC);
+    if (rc == SQLITE_OK)
+        while (!status && (rc = sqlite3_step(row)) == SQLITE_ROW)
+            status = take(f, row, err);
+    if (!status && rc != SQLITE_DONE)
+        status =
+            gate_fail(err, GATE_IO, "%s: is no file of this tool: %s", f->name, sqlite3_errmsg(db));
+    sqlite3_finalize(row);
+    return status;
 }
 
-enum gate_status reading_google(struct reading *r)
+enum gate_status reading_json(struct foreign_file *f, struct gate_error *err)
 {
-    struct foreign_file *out = r->out;
-    enum gate_status status = each_benchmark(r, google_head, google_benchmark_of);
-    if (status || out->n_times == 0)
-        return status;
-    qsort(out->times, out->n_times, sizeof *out->times, compare_times);
-    double *ns = xcalloc(out->n_times, sizeof *ns);
-    size_t n_kept = 0;
-    for (size_t i = 0, n = 0; i < out->n_times; i += n) {
-        struct foreign_time *first = &out->times[i];
-        struct document_timing *timing = &first->arm.timing;
-        size_t n_repeated = 0;
-        for (n = 0; i + n < out->n_times && !strcmp(first[n].name, first->name); n++)
-            if (first[n].arm.timing.samples > 0)
-                ns[n_repeated++] = first[n].arm.timing.p50_ns;
-        if (n_repeated > 0)
-            timing->p50_ns = stats_middle(ns, n_repeated);
-        timing->samples = n_repeated > 0 ? (int64_t)n_repeated : 1;
-        for (size_t k = n; k-- > 1;)
-            foreign_release_time(&first[k]);
-        out->times[n_kept++] = *first;
-    }
-    out->n_times = n_kept;
-    free(ns);
-    return GATE_OK;
+    RELEASED_BY(json_delete_at) cJSON *tree = NULL;
+    sqlite3 *db = NULL;
+    TRY(json_parse(f->name, f->text, f->len, GATE_IO, &tree, err));
+    if (!cJSON_IsArray(json_member(tree, "benchmarks")))
+        return gate_fail(err, GATE_IO, "%s: has no list 'benchmarks'", f->name);
+    sqlite3_open(":memory:", &db); /* where that fails, the first statement does */
+    enum gate_status status = each_row(f, db, about, take_about, err);
+    status = status ? status : each_row(f, db, devices, take_device, err);
+    status = status ? status : each_row(f, db, tools[f->tool].results, take_result, err);
+    sqlite3_close(db);
+    return status;
 }

@@ -390,7 +390,8 @@ class Packages(unittest.TestCase):
         commands = [line.strip() for line in done.stdout.splitlines() if line.startswith(" ")]
         self.assertEqual(commands, [
             "sudo apt-get install -y --no-install-recommends pkg-config libmicrohttpd-dev "
-            "libgnutls28-dev libsqlite3-dev libcjson-dev libmd-dev zlib1g-dev libzstd-dev"])
+            "libgnutls28-dev libsqlite3-dev libcjson-dev libexpat1-dev libmd-dev zlib1g-dev "
+            "libzstd-dev"])
         self.assertFalse([c for c in self.calls(log) if c.startswith("apt-get")])
 
     def test_installs_as_root_what_is_missing(self):

@@ -51,12 +51,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static cJSON *good[FOREIGN_JUNIT];
     struct gate_error err = {0};
-    struct foreign_file file;
     struct buf text;
     const struct origin origin = {.who = "a@b"};
     if (size == 0)
         return 0;
-    const enum foreign_tool tool = (enum foreign_tool)(data[0] % (FOREIGN_CSV + 1));
+    const enum foreign_tool tool = (enum foreign_tool)(FOREIGN_NVBENCH + data[0] % FOREIGN_CSV);
     buf_init(&text, (size_t)1 << 20);
     if (tool < FOREIGN_JUNIT) {
         good[tool] = good[tool] ? good[tool] : cJSON_Parse(good_texts[tool]);
@@ -64,15 +63,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else {
         buf_append(&text, data + 1, size - 1);
     }
-    const struct foreign_about about = {.tool = tool,
-                                        .name = "file",
-                                        .text = text.data ? text.data : "",
-                                        .len = text.len,
-                                        .device = "host-x",
-                                        .origin = &origin,
-                                        .time_ms = 1700000000000};
-    if (foreign_read(tool, "file", about.text, about.len, &file, &err) ||
-        foreign_documents(&file, &about, use, NULL, &err))
+    struct foreign_file file = {
+        .tool = tool, .name = "file", .text = text.data ? text.data : "", .len = text.len};
+    enum gate_status status = foreign_read(&file, &err);
+    file.time_ms = file.time_ms ? file.time_ms : 1700000000000;
+    file.model = "host-x";
+    file.origin = &origin;
+    if (status || foreign_documents(&file, use, NULL, &err))
         fuzz_expect(!strncmp(err.message, "file:", 5), "a place", err.message);
     foreign_release(&file);
     buf_release(&text);
