@@ -131,10 +131,10 @@ static bool calibrate_case(struct calibrate_run *c, size_t i, size_t process)
                 result.outcome == CASE_WRONG         ? VERDICT_WRONG
                 : result.outcome == CASE_ENVIRONMENT ? VERDICT_ENVIRONMENT
                                                      : VERDICT_NO_VERDICT,
-                "%s", result.message);
+                "%s", result.said);
     } else {
         for (size_t s = 0; s < SHARES; s++)
-            to->d[s][to->n] = result.d[s];
+            to->d[s][to->n] = result.log_ratio[s];
         to->n++;
     }
     case_result_release(&result);

@@ -108,7 +108,7 @@ static enum gate_status count_served(struct doctor_library *l)
         if (result.outcome == CASE_UNSUPPORTED)
             l->not_served[l->n_not_served++] = c->id;
         else if (result.outcome != CASE_VERIFIED)
-            status = gate_fail(err, GATE_ENVIRONMENT, "%s: %s", c->id, result.message);
+            status = gate_fail(err, GATE_ENVIRONMENT, "%s: %s", c->id, result.said);
         case_result_release(&result);
         TRY(status);
     }

@@ -189,7 +189,7 @@ static void write_json(const struct verify_run *v, struct buf *out)
         struct verify_case *c = &cases[i];
         c->id = v->setup.suite.cases[i].id;
         c->outcome = outcome_names[result->outcome];
-        c->message = result->message;
+        c->message = result->said;
         c->reproduce = c->command;
         reproduce(v, c->id, c->command, sizeof c->command);
         c->arms = result->n_arms ? result->arms : &none;
@@ -268,7 +268,7 @@ static void write_text(const struct verify_run *v, struct buf *out)
         const char *id = v->setup.suite.cases[i].id;
         reproduce(v, id, command, sizeof command);
         buf_printf(out, "\n%s: %s: ", id, outcome_names[v->results[i].outcome]);
-        term_puts(v->results[i].message, out);
+        term_puts(v->results[i].said, out);
         buf_putc(out, '\n');
         if (v->results[i].outcome == CASE_WRONG)
             buf_printf(out, "  again: %s\n", command);

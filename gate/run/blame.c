@@ -61,7 +61,7 @@ bool blame_run(struct run *run, struct supervisor *s, double limit_s,
         if (supervisor_run_case(s, &task, result, &err))
             utf8_print(why, size, "%.400s", err.message);
         else if (result->outcome != CASE_VERIFIED)
-            utf8_print(why, size, "the worker: %.400s", result->message);
+            utf8_print(why, size, "the worker: %.400s", result->said);
         else if (!result->has_blame)
             snprintf(why, size, "this worker does not report it");
         else

@@ -383,7 +383,6 @@ static void remember(struct run *run, const struct run_case *c, enum finding wha
                              .seed = run->seed_text,
                              .has_ceilings = what == FINDING_CEILINGS,
                              .ceilings = run->ceilings.document};
-    struct message_fingerprints texts;
     struct document_arm arms[ARMS_MAX];
     const size_t n_arms = what != FINDING_CEILINGS ? c->result.n_arms : 0;
     for (size_t i = 0; i < n_arms && e.n_arms < ARMS_MAX; i++) {
@@ -397,9 +396,9 @@ static void remember(struct run *run, const struct run_case *c, enum finding wha
     }
     e.arms = arms;
     if (what == FINDING_VERIFICATION) {
-        e.n_fingerprints = message_put_fingerprints(&c->result.fingerprints, &texts);
-        e.fingerprints = texts.texts;
-        if (!e.n_fingerprints)
+        e.n_fingerprints = c->result.n_fingerprints;
+        e.fingerprints = c->result.fingerprints;
+        if (e.n_fingerprints != VERIFY_SEEDS)
             return;
     }
     key_of(run, c, what, key);
@@ -427,8 +426,8 @@ void run_remember(struct run *run)
         const struct run_case *c = &run->cases[i];
         const struct document_arm *arm = run_arm(c, ROLE_CANDIDATE);
         /* A case that a worker died of, or whose provider was left out, is not remembered. */
-        if (c->result.outcome != CASE_MEASURED || c->result.message[0] || !arm ||
-            !arm->has_verify || !arm->verify.ok || !arm->has_timing)
+        if (c->result.outcome != CASE_MEASURED || c->result.said[0] || !arm || !arm->has_verify ||
+            !arm->verify.ok || !arm->has_timing)
             continue;
         if (!c->verified)
             remember(run, c, FINDING_VERIFICATION);

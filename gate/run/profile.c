@@ -119,8 +119,7 @@ static size_t launch_under(const struct job *job, const struct supervisor_option
         job->progress(text);
         status = supervisor_run_case(s, &task, &result, err);
         if (!status && result.outcome != CASE_VERIFIED)
-            status =
-                gate_fail(err, GATE_ENVIRONMENT, "the worker under ncu: %.300s", result.message);
+            status = gate_fail(err, GATE_ENVIRONMENT, "the worker under ncu: %.300s", result.said);
         case_result_release(&result);
         done += !status;
     }

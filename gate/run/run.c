@@ -121,7 +121,7 @@ static void add_process(const struct run *run, struct run_case *c, enum document
     }
     if (c->record.mode == MODE_PAIRED && !read_pair(&other, &p)) {
         const char *said =
-            baseline && baseline->has_verify ? baseline->verify.message : result->message;
+            baseline && baseline->has_verify ? baseline->verify.message : result->said;
         char why[400];
         if (stage != STAGE_FIRST || q->n > 0) {
             q->lost++;
@@ -157,7 +157,7 @@ static void keep_result(const struct run *run, struct run_case *c, enum document
     const struct document_arm *arm = document_find_arm(fresh->arms, fresh->n_arms, ROLE_CANDIDATE);
     if (c->has_result && fresh->outcome == CASE_UNSUPPORTED) { /* or it is asked for ever */
         fresh->outcome = CASE_WRONG;
-        snprintf(fresh->message, sizeof fresh->message,
+        snprintf(fresh->said, sizeof fresh->said,
                  "the first process had a kernel for this case, and a later one has none: "
                  "supports() is to give the same answer each time");
     }
@@ -169,7 +169,7 @@ static void keep_result(const struct run *run, struct run_case *c, enum document
         /* Times that were taken warm and cold, or over other sets of inputs, are not pooled. */
         if (c->input_sets != now) {
             fresh->outcome = CASE_ENVIRONMENT;
-            snprintf(fresh->message, sizeof fresh->message,
+            snprintf(fresh->said, sizeof fresh->said,
                      "the first process rotated over %lld sets of inputs, and a later one over "
                      "%lld: times from two regimes of the cache are not pooled; run it again",
                      (long long)c->input_sets, (long long)now);
@@ -185,7 +185,7 @@ static void keep_result(const struct run *run, struct run_case *c, enum document
     }
     if (fresh->outcome == CASE_ENVIRONMENT) { /* what the first process saw stays to be seen */
         c->result.outcome = CASE_ENVIRONMENT;
-        memcpy(c->result.message, fresh->message, sizeof c->result.message);
+        memcpy(c->result.said, fresh->said, sizeof c->result.said);
     }
     case_result_release(fresh);
 }
@@ -260,10 +260,12 @@ static void run_one(struct run *run, struct supervisor *s, struct run_case *c,
                              .first = first || doubts,
                              .providers = first && !c->vendors,
                              .swap = swap,
-                             .fingerprints = c->result.fingerprints};
-    if (first && c->verified)
-        task.fingerprints =
-            message_fingerprints(c->verified->fingerprints, c->verified->n_fingerprints);
+                             .fingerprints = c->result.fingerprints,
+                             .n_fingerprints = c->result.n_fingerprints};
+    if (first && c->verified) {
+        task.fingerprints = c->verified->fingerprints;
+        task.n_fingerprints = c->verified->n_fingerprints;
+    }
     struct case_result fresh;
     struct gate_error why = {0};
     enum gate_status status = supervisor_run_case(s, &task, &fresh, &why);
@@ -275,7 +277,7 @@ static void run_one(struct run *run, struct supervisor *s, struct run_case *c,
         /* No worker can be had: what was measured so far is kept, and this case says why it lacks.
          */
         fresh.outcome = CASE_ENVIRONMENT;
-        utf8_print(fresh.message, sizeof fresh.message, "no worker could be started: %.900s",
+        utf8_print(fresh.said, sizeof fresh.said, "no worker could be started: %.900s",
                    why.message);
     }
     struct document_process p;
@@ -404,8 +406,8 @@ static void conclude(struct run *run)
         /* Notes and messages of workers go behind the reason. */
         if (c->note[0])
             utf8_join(c->reason, sizeof c->reason, "; ", "%s", c->note);
-        if (c->result.outcome == CASE_MEASURED && c->result.message[0])
-            utf8_join(c->reason, sizeof c->reason, "; ", "%.400s", c->result.message);
+        if (c->result.outcome == CASE_MEASURED && c->result.said[0])
+            utf8_join(c->reason, sizeof c->reason, "; ", "%.400s", c->result.said);
         run_remeasure_baseline(run, c);
     }
     run_count_verdicts(run);

@@ -396,7 +396,7 @@ static enum gate_status keep_new(const struct run *run, struct run_case *c,
     c->record.verdict = VERDICT_PASS;
     snprintf(c->reason, sizeof c->reason,
              "right, and the first measurement: taken as the baseline%s%s%.600s", width,
-             c->result.message[0] ? "; " : "", c->result.message);
+             c->result.said[0] ? "; " : "", c->result.said);
     return GATE_OK;
 }
 

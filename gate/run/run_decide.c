@@ -316,7 +316,7 @@ static bool leaves_out_work(const struct run *run, struct run_case *c)
     if (column.n < DECIDE_FIRST_LOOK)
         return false;
     c->result.while_measuring = true;
-    snprintf(c->result.message, sizeof c->result.message,
+    snprintf(c->result.said, sizeof c->result.said,
              "it does less where its result is there already: fresh inputs take %.3g times as long "
              "as repeated ones (%.3g to %.3g in %zu processes), where kernels that do all of their "
              "work stay below %.3g",
@@ -342,12 +342,10 @@ void run_decide(const struct run *run, struct run_case *c)
             reproduce_command(&how, c->about->id, c->result.while_measuring, command,
                               sizeof command);
             int room = (int)(sizeof c->reason - strlen(command) - sizeof "; again: ");
-            snprintf(c->reason, sizeof c->reason, "%.*s; again: %s", room, c->result.message,
-                     command);
+            snprintf(c->reason, sizeof c->reason, "%.*s; again: %s", room, c->result.said, command);
         } else {
             snprintf(c->reason, sizeof c->reason, "%s%s",
-                     c->result.outcome == CASE_UNSUPPORTED ? "not served: " : "",
-                     c->result.message);
+                     c->result.outcome == CASE_UNSUPPORTED ? "not served: " : "", c->result.said);
         }
     } else if (run_is_settled(run, c)) {
         double d = c->sequence[STAGE_FIRST].process[0].log_ratio;

@@ -16,6 +16,7 @@
 #include "gate/base/json.h"
 #include "gate/base/process.h"
 #include "gate/decide/decide.h"
+#include "gate/document/fields_table.h"
 #include "gate/verify/verify_state.h"
 
 #define GREETING_MIN_S 60.0 /* opening a GPU takes seconds, whatever the time-out for cases */
@@ -29,16 +30,15 @@ const struct message_greeting *supervisor_providers(const struct supervisor *s)
     return s->providers.taken.texts ? &s->providers.m : &s->greeting.m;
 }
 
+#define OF case_result
+SHAPE_BY(MESSAGE_ANSWER);
+#undef OF
+
 void case_result_release(struct case_result *r)
 {
-    for (size_t i = 0; i < r->n_arms; i++)
-        fields_release(&document_arm_shape, &r->arms[i]);
-    free(r->arms);
-    fields_release(&document_blame_shape, &r->blame);
+    fields_release(&case_result_shape, r);
     free(r->texts);
-    r->arms = NULL;
-    r->n_arms = 0;
-    r->texts = NULL;
+    *r = (struct case_result){.texts = NULL};
 }
 
 /* ---- talking to a worker ---- */
@@ -300,7 +300,6 @@ static bool send_task(struct supervisor *s, struct attempt *a)
     snprintf(a->nonce, sizeof a->nonce, "%016" PRIx64, nonce);
     char seed[17];
     const char *skip[SKIP_MAX];
-    struct message_fingerprints texts;
     RELEASED_BY(buf_release) struct buf line = buf_of(PROTOCOL_LINE_MAX);
     const struct case_task *t = a->task;
     snprintf(seed, sizeof seed, "%016" PRIx64, t->seed);
@@ -321,11 +320,11 @@ static bool send_task(struct supervisor *s, struct attempt *a)
         .first = t->first ? YES : NO,
         .providers = t->providers ? YES : NO,
         .swap = t->swap ? YES : NO,
-        .n_fingerprints = message_put_fingerprints(&t->fingerprints, &texts),
+        .fingerprints = t->n_fingerprints ? t->fingerprints : NULL,
+        .n_fingerprints = t->n_fingerprints,
         .shares = (double *)(uintptr_t)t->shares,
         .n_shares = t->n_shares,
     };
-    task.fingerprints = task.n_fingerprints ? texts.texts : NULL;
     fields_write(&message_task_shape, &task, &line);
     buf_putc(&line, '\n');
     ok = ok && !line.failed && process_write(&s->process, line.data, line.len);
@@ -402,11 +401,11 @@ static void set_died(const struct attempt *a, const char *fault, struct case_res
     bool reference = !strcmp(a->phase, MESSAGE_REFERENCE);
     out->outcome = reference ? CASE_ENVIRONMENT : CASE_WRONG;
     if (reference)
-        snprintf(out->message, sizeof out->message,
+        snprintf(out->said, sizeof out->said,
                  "the reference of op '%s' did not end: the kernel was not judged (%.600s)", a->on,
                  fault);
     else
-        snprintf(out->message, sizeof out->message, "%.600s (%s %s%s%s)", fault,
+        snprintf(out->said, sizeof out->said, "%.600s (%s %s%s%s)", fault,
                  a->phase[0] ? "in phase" : "before its first phase", a->phase,
                  a->on[0] ? ", " : "", a->on);
 }
@@ -414,52 +413,37 @@ static void set_died(const struct attempt *a, const char *fault, struct case_res
 /* ---- its answer ---- */
 
 /* Is the case measured or verified, and its kernel right? */
-static bool is_good(enum case_outcome outcome)
+static bool is_good(int outcome)
 {
     return outcome == CASE_MEASURED || outcome == CASE_VERIFIED;
 }
 
-/* Turns an answer, whose arms are the result's then, into a result; false when it is nonsense. */
-static bool read_answer(struct supervisor *s, const struct case_task *task,
-                        struct message_answer *answer, struct case_result *out)
+/* Does the answer fit the task? False when it is nonsense. */
+static bool check_answer(struct supervisor *s, const struct case_task *task,
+                         const struct case_result *r)
 {
-    bool fits = true;
-    if (strcmp(answer->done, task->c->id) != 0)
-        return set_nonsense(s, "it answered for case '%.160s'", answer->done);
-    out->arms = answer->arms;
-    out->n_arms = answer->n_arms;
-    answer->arms = NULL;
-    answer->n_arms = 0;
-    out->has_blame = answer->has_blame;
-    out->blame = answer->blame;
-    answer->blame = (struct document_blame){.nodes = NULL};
-    out->outcome = (enum case_outcome)answer->outcome;
-    if (is_good(out->outcome)) {
-        bool times = task->kind == TASK_MEASURE || task->kind == TASK_CALIBRATE;
-        /* A timed candidate in front, verified if that was asked for. */
-        const struct document_arm *first = out->arms;
-        fits =
-            (out->outcome == CASE_MEASURED) == times && out->n_arms &&
-            first->role == ROLE_CANDIDATE &&
-            (!task->verify || (first->has_verify && first->verify.ok)) &&
-            (task->kind == TASK_CALIBRATE || first->has_timing == (task->kind == TASK_MEASURE)) &&
-            answer->n_log_ratio == task->n_shares;
-        for (unsigned i = 0; i < task->n_shares && fits; i++) {
-            fits = decide_is_measured(answer->log_ratio[i]);
-            out->d[i] = answer->log_ratio[i];
-        }
-    }
+    const struct document_arm *first = r->arms;
+    const bool times = task->kind == TASK_MEASURE || task->kind == TASK_CALIBRATE;
+    if (strcmp(r->done, task->c->id) != 0)
+        return set_nonsense(s, "it answered for case '%.160s'", r->done);
+    /* A timed candidate in front, verified if that was asked for. */
+    bool fits =
+        !is_good(r->outcome) ||
+        ((r->outcome == CASE_MEASURED) == times && r->n_arms && first->role == ROLE_CANDIDATE &&
+         (!task->verify || (first->has_verify && first->verify.ok)) &&
+         (task->kind == TASK_CALIBRATE || first->has_timing == (task->kind == TASK_MEASURE)) &&
+         r->n_log_ratio == task->n_shares);
+    for (unsigned i = 0; i < task->n_shares && is_good(r->outcome) && fits; i++)
+        fits = decide_is_measured(r->log_ratio[i]);
     if (!fits)
         return set_nonsense(s, "its outcome does not fit its record");
-    for (size_t i = 0; i < out->n_arms; i++) {
-        const struct document_arm *arm = &out->arms[i];
+    for (size_t i = 0; i < r->n_arms; i++) {
+        const struct document_arm *arm = &r->arms[i];
         if (arm->has_timing && arm->timing.samples < PROTOCOL_SAMPLES_MIN) /* for a median */
             return set_nonsense(s, "it took %lld samples of '%.64s', at least %d count",
                                 (long long)arm->timing.samples, arm->provider,
                                 PROTOCOL_SAMPLES_MIN);
     }
-    snprintf(out->message, sizeof out->message, "%s", answer->message ? answer->message : "");
-    out->fingerprints = message_fingerprints(answer->fingerprints, answer->n_fingerprints);
     return true;
 }
 
@@ -467,38 +451,34 @@ static bool read_answer(struct supervisor *s, const struct case_task *task,
 static bool read_done(struct supervisor *s, struct attempt *a, const struct buf *line,
                       struct case_result *out)
 {
-    bool again = false, good = true;
-    struct message_answer answer;
+    bool again = false, good = false;
     struct field_fault fault;
     struct fields_taken taken;
-    if (!fields_pick(&message_answer_shape, line->data, line->len, &answer, &taken, &fault)) {
+    if (!fields_pick(&case_result_shape, line->data, line->len, out, &taken, &fault)) {
         set_misfit(s, &fault);
         set_died(a, s->fault, out);
         return false;
     }
-    if (strcmp(answer.nonce, a->nonce) != 0) {
-        good = set_nonsense(s, "it answered without the task's nonce");
-    } else if (answer.outcome == CASE_PROVIDER) {
+    out->texts = taken.texts;
+    if (strcmp(out->nonce, a->nonce) != 0) {
+        set_nonsense(s, "it answered without the task's nonce");
+    } else if (out->outcome == CASE_PROVIDER) {
         /* The one that failed stands in front of what happened: "cublas: ...". */
-        const char *what = answer.message ? answer.message : "";
+        const char *what = out->message ? out->message : "";
+        good = true;
         snprintf(a->provider, sizeof a->provider, "%.*s", (int)strcspn(what, ":"), what);
         utf8_print(a->blamed, sizeof a->blamed, "failed: %.380s", what);
         supervisor_retire_worker(s);
         again = leave_out_providers(s, a);
-        if (!again)
-            set_died(a, "blamed a provider that it was not to use", out);
-    } else if (!(good = read_answer(s, a->task, &answer, out))) {
-        case_result_release(out);
-    } else {
-        if (answer.spoiled == YES)
+    } else if (check_answer(s, a->task, out)) {
+        if (out->spoiled == YES)
             supervisor_retire_worker(s);
-        out->texts = taken.texts;
-        taken.texts = NULL;
+        snprintf(out->said, sizeof out->said, "%s", out->message ? out->message : "");
+        return false;
     }
-    if (!good)
-        set_died(a, s->fault, out);
-    fields_release(&message_answer_shape, &answer);
-    free(taken.texts);
+    case_result_release(out);
+    if (!again)
+        set_died(a, good ? "blamed a provider that it was not to use" : s->fault, out);
     return again;
 }
 
@@ -542,14 +522,14 @@ enum gate_status supervisor_run_case(struct supervisor *s, const struct case_tas
     enum gate_status status = run_attempts(s, &a, out, err);
     /* An administrator may renice a run. A library that does so does it again in a fresh process.
      */
-    if (!status && out->outcome == CASE_WRONG && strstr(out->message, STATE_SCHEDULING)) {
+    if (!status && out->outcome == CASE_WRONG && strstr(out->said, STATE_SCHEDULING)) {
         case_result_release(out);
         supervisor_retire_worker(s);
         status = run_attempts(s, &a, out, err);
     }
     for (unsigned i = 0; i < a.n_skip && is_good(out->outcome); i++)
-        utf8_join(out->message, sizeof out->message, "; ", "left out '%s'", a.skip[i]);
+        utf8_join(out->said, sizeof out->said, "; ", "left out '%s'", a.skip[i]);
     if (a.n_skip && is_good(out->outcome))
-        utf8_join(out->message, sizeof out->message, ", which ", "%.300s", a.blamed);
+        utf8_join(out->said, sizeof out->said, ", which ", "%.300s", a.blamed);
     return status;
 }

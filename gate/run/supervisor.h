@@ -41,31 +41,27 @@ struct case_task {
     const struct suite_case *c;
     enum task_kind kind;
     uint64_t seed;
-    double budget_ms;      /* for its samples */
-    int64_t input_sets;    /* that its first process rotated over; 0: this is the first */
-    const char *baseline;  /* SHA-256 of one of the baselines, or NULL */
-    bool verify;           /* before it is measured */
-    bool first;            /* of its processes: cold single launches are timed as well */
-    enum verify_tier tier; /* of the verification */
-    bool providers;        /* measured beside it */
-    bool swap;             /* the baseline is recorded and started first */
-    struct fingerprints fingerprints; /* of the candidate, by another process; may be unknown */
-    const double *shares;             /* calibration: of the candidate's time, to be added; NULL */
+    double budget_ms;          /* for its samples */
+    int64_t input_sets;        /* that its first process rotated over; 0: this is the first */
+    const char *baseline;      /* SHA-256 of one of the baselines, or NULL */
+    bool verify;               /* before it is measured */
+    bool first;                /* of its processes: cold single launches are timed as well */
+    enum verify_tier tier;     /* of the verification */
+    bool providers;            /* measured beside it */
+    bool swap;                 /* the baseline is recorded and started first */
+    const char **fingerprints; /* of the candidate, as another process told them */
+    size_t n_fingerprints;
+    const double *shares; /* calibration: of the candidate's time, to be added; NULL */
     unsigned n_shares;
 };
 
+/* A worker's answer, and what else is known of the case. */
 struct case_result {
-    enum case_outcome outcome;
-    char message[1000];
+    MESSAGE_ANSWER(FIELD_MEMBER) /* no arms when the worker died */
+    char *texts;                 /* those of the answer; NULL: there is none */
+    char said[1000];             /* in place of its message */
     bool
         while_measuring; /* the phase that it ended in: what is wrong need not show when verified */
-    struct document_arm *arms; /* none when the worker died */
-    size_t n_arms;
-    char *texts;                      /* those of the arms; NULL: there are none */
-    struct fingerprints fingerprints; /* of the candidate */
-    double d[PROTOCOL_SHARES_MAX];    /* calibration: of each share */
-    bool has_blame;
-    struct document_blame blame; /* of a transplant */
 };
 
 /* What a worker said of itself; its texts NULL: nothing yet. */

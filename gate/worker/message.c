@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/worker/message.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "gate/base/alloc.h"
 #include "gate/document/fields_table.h"
-
-#define MESSAGE_MAX 4000 /* characters: what is longer than its reader's room is cut there */
 
 static const char *const refusals[] = {"busy", "environment", "usage", "io", "wrong", NULL};
 const enum gate_status message_refusal_status[] = {GATE_ENVIRONMENT, GATE_ENVIRONMENT, GATE_USAGE,
@@ -42,23 +39,6 @@ SHAPE_BY(MESSAGE_PHASE);
 #define OF message_answer
 SHAPE_BY(MESSAGE_ANSWER);
 #undef OF
-
-size_t message_put_fingerprints(const struct fingerprints *f, struct message_fingerprints *out)
-{
-    for (unsigned i = 0; i < VERIFY_SEEDS && f->known; i++) {
-        snprintf(out->digits[i], sizeof out->digits[i], "%016" PRIx64, f->of[i]);
-        out->texts[i] = out->digits[i];
-    }
-    return f->known ? VERIFY_SEEDS : 0;
-}
-
-struct fingerprints message_fingerprints(const char *const *texts, size_t n)
-{
-    struct fingerprints f = {.known = n == VERIFY_SEEDS};
-    for (unsigned i = 0; i < VERIFY_SEEDS && f.known; i++)
-        f.known = sscanf(texts[i], "%16" SCNx64, &f.of[i]) == 1;
-    return f;
-}
 
 void send_message(FILE *out, const struct shape *shape, const void *message)
 {

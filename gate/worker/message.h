@@ -22,6 +22,8 @@
 #define PROTOCOL_SHARES_MAX 16
 #define PROTOCOL_SAMPLES_MIN 8 /* of an arm that is timed: four rounds */
 
+#define MESSAGE_MAX 4000 /* characters: what is longer than its reader's room is cut there */
+
 #define MESSAGE_HELLO "gate-worker/2"
 
 /* The worker's first message: one of the two. */
@@ -122,16 +124,6 @@ extern const char *const message_outcomes[];
 
 extern const struct shape message_refusal_shape, message_greeting_shape, message_ceilings_shape,
     message_task_shape, message_phase_shape, message_answer_shape;
-
-/* A set of fingerprints as texts of 16 hex digits, which `texts` point to. */
-struct message_fingerprints {
-    char digits[VERIFY_SEEDS][17];
-    const char *texts[VERIFY_SEEDS];
-};
-
-/* Returns their number: 0 where they are not known. */
-size_t message_put_fingerprints(const struct fingerprints *f, struct message_fingerprints *out);
-struct fingerprints message_fingerprints(const char *const *texts, size_t n);
 
 /* Writes a line to the supervisor; one that is longer than PROTOCOL_LINE_MAX is not written. */
 void send_message(FILE *out, const struct shape *shape, const void *message);

@@ -112,8 +112,10 @@ static enum gate_status verify_task(struct worker *w, struct task *t, struct gat
     for (unsigned i = paired ? 2 : 1; i < t->n_arms; i++)
         TRY(prepare_arm(w, t, i, t->arms[i].kernel, err));
     if (!t->verify) {
-        t->arms[0].verification.fingerprints =
-            message_fingerprints(t->message->fingerprints, t->message->n_fingerprints);
+        struct fingerprints *f = &t->arms[0].verification.fingerprints;
+        f->known = t->message->n_fingerprints == VERIFY_SEEDS;
+        for (unsigned i = 0; i < VERIFY_SEEDS && f->known; i++)
+            f->known = sscanf(t->message->fingerprints[i], "%16" SCNx64, &f->of[i]) == 1;
         return GATE_OK;
     }
     for (unsigned i = 0; i < t->n_arms; i++)
@@ -324,7 +326,8 @@ static struct document_arm record_arm(struct arm *arm, size_t n_out)
 void task_run(struct worker *w, struct task *t)
 {
     const enum case_outcome outcome = run(w, t);
-    struct message_fingerprints texts;
+    char digits[VERIFY_SEEDS][17];
+    const char *fingerprints[VERIFY_SEEDS];
     struct document_arm arms[ARMS_MAX];
     struct message_answer answer = {
         .done = t->c.id,
@@ -332,15 +335,15 @@ void task_run(struct worker *w, struct task *t)
         .outcome = (int)outcome,
         .message = t->said,
         .spoiled = t->spoiled ? YES : NO,
-        .fingerprints = texts.texts,
         .arms = arms,
         .n_arms = t->n_arms,
     };
-    if (t->n_arms)
-        answer.n_fingerprints =
-            message_put_fingerprints(&t->arms[0].verification.fingerprints, &texts);
-    if (!answer.n_fingerprints)
-        answer.fingerprints = NULL;
+    const struct fingerprints *f = &t->arms[0].verification.fingerprints;
+    for (unsigned i = 0; i < VERIFY_SEEDS && t->n_arms && f->known; i++) {
+        snprintf(digits[i], sizeof digits[i], "%016" PRIx64, f->of[i]);
+        fingerprints[answer.n_fingerprints++] = digits[i];
+        answer.fingerprints = fingerprints;
+    }
     if (t->kind == TASK_CALIBRATE && outcome == CASE_MEASURED) {
         answer.log_ratio = (double *)(uintptr_t)t->d;
         answer.n_log_ratio = t->message->n_shares;
