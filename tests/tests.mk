@@ -14,7 +14,7 @@ MUTANT_CU := $(wildcard tests/mutants/*.cu)
 CUDA_MUTANTS := $(if $(filter 1,$(CUDA)),$(patsubst tests/mutants/%.cu,$(B)/tests/mutants/%.so,\
     $(MUTANT_CU)))
 GPU_TESTS := $(if $(filter 1,$(CUDA)),$(GPU_C:%.c=$(B)/%))
-GPU_EXAMPLES := $(if $(filter 1,$(CUDA)),$(patsubst %,$(B)/tests/gpu/%/made,grouped_gemm \
+GPU_EXAMPLES := $(if $(filter 1,$(CUDA)),$(patsubst %,$(B)/tests/gpu/%/made,moe_up \
     paged_decode delta_rule))
 # With TESTS, of the unit tests those alone.
 TESTS_AND_TOOLS := $(patsubst %.c,$(B)/%,$(if $(TESTS),$(filter $(wildcard $(TESTS)),$(UNIT_C)),\
@@ -22,7 +22,7 @@ TESTS_AND_TOOLS := $(patsubst %.c,$(B)/%,$(if $(TESTS),$(filter $(wildcard $(TES
 SMALL_CACHE := $(B)/tests/tools/small_cache.so
 FAKE_CUDA := $(B)/tests/tools/fake_cuda.so
 # The suites of the mutants, and what own.json is of: ops of one's own with their references.
-OWN_OPS := layernorm grouped_gemm paged_decode delta_rule
+OWN_OPS := layernorm moe_up paged_decode delta_rule
 MUTANTS := $(patsubst tests/mutants/%.c,$(B)/tests/mutants/%.so,$(MUTANT_C)) \
     $(addprefix $(B)/tests/mutants/,large.json own.json \
     $(notdir $(wildcard tests/mutants/*.op.json)) $(OWN_OPS:%=%.op.json) softmax.op.json \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is replaced in the kernels of examples/grouped_gemm and paged_decode, by what."""
+"""What is replaced in the kernels of examples/moe_up and paged_decode, by what."""
 
 FROM_TO = "from = offsets[g], to = offsets[g + 1];"
 ROWS = "for (int64_t i = from; i < to; i++)"

@@ -345,7 +345,7 @@ class State(Kernels, Example):
 
 
 class Groups(Kernels, Example):
-    op, small = "grouped_gemm", "*/g3-*"
+    op, small = "moe_up", "*/g3-*"
     wrong, right = index_mutants.GROUPED_WRONG, index_mutants.GROUPED_RIGHT
 
 
@@ -382,7 +382,7 @@ class Pages(Kernels, Example):
 class ForGpus(Gate):
     def test_the_faulty_kernels_in_cuda_are_others(self):
         """What makes them from the right ones replaces a piece of text, which has to be there."""
-        for op in ("delta_rule", "grouped_gemm", "paged_decode"):
+        for op in ("delta_rule", "moe_up", "paged_decode"):
             with self.subTest(op):
                 example = self.path(op)
                 shutil.copytree(os.path.join(ROOT, "examples", op), example)

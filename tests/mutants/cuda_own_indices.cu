@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CUDA: ops of one's own that read indices, and one whose state is updated in place: the kernels of
- * examples/grouped_gemm, paged_decode and delta_rule with a fault, or otherwise right. */
+ * examples/moe_up, paged_decode and delta_rule with a fault, or otherwise right. */
 #define OPS(ROW)                                                                                   \
-    ROW(grouped_gemm, KG_F32, grouped_gemm)                                                        \
+    ROW(moe_up, KG_F32, moe_up)                                                                    \
     ROW(paged_decode, KG_F32, paged_decode)                                                        \
     ROW(delta_rule, KG_F32, delta_rule)
 
 /* Of each op first those that are wrong. */
 #define KERNELS(ROW)                                                                               \
-    ROW(grouped_gemm, stops_at_an_empty_group)                                                     \
-    ROW(grouped_gemm, counts_groups_that_have_rows)                                                \
-    ROW(grouped_gemm, equal_groups)                                                                \
-    ROW(grouped_gemm, no_more_than_a_tile_of_rows)                                                 \
-    ROW(grouped_gemm, groups_begin_at_tiles)                                                       \
-    ROW(grouped_gemm, offsets_in_8_bits)                                                           \
-    ROW(grouped_gemm, stride_of_the_weights_ignored)                                               \
-    ROW(grouped_gemm, groups_by_search)                                                            \
-    ROW(grouped_gemm, from_the_last_term)                                                          \
+    ROW(moe_up, stops_at_an_empty_group)                                                           \
+    ROW(moe_up, counts_groups_that_have_rows)                                                      \
+    ROW(moe_up, equal_groups)                                                                      \
+    ROW(moe_up, no_more_than_a_tile_of_rows)                                                       \
+    ROW(moe_up, groups_begin_at_tiles)                                                             \
+    ROW(moe_up, offsets_in_8_bits)                                                                 \
+    ROW(moe_up, stride_of_the_weights_ignored)                                                     \
+    ROW(moe_up, groups_by_search)                                                                  \
+    ROW(moe_up, from_the_last_term)                                                                \
     ROW(paged_decode, table_off_at_the_ends_of_blocks)                                             \
     ROW(paged_decode, all_positions_of_the_last_block)                                             \
     ROW(paged_decode, no_last_position)                                                            \
@@ -92,7 +92,7 @@ static __global__ void multiply(kg_tensor a, kg_tensor b, kg_tensor ends, kg_ten
     ((float *)c.data)[i * c.stride[0] + j] = sum;
 }
 
-static void grouped_gemm(const kg_problem *p, const kg_args *args, own_how how, cudaStream_t stream)
+static void moe_up(const kg_problem *p, const kg_args *args, own_how how, cudaStream_t stream)
 {
     const dim3 block(32, 8),
         grid((unsigned)((kg_size(p, "m") + 7) / 8), (unsigned)((kg_size(p, "n") + 31) / 32));

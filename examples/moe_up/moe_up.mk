@@ -1,5 +1,5 @@
-# make -f grouped_gemm.mk: the kernel and its reference; build/libfaulty.so: one that stops early.
-# make -f grouped_gemm.mk cuda, with nvcc: the same two for a GPU, build/libgrouped_gemm_cuda.so and
+# make -f moe_up.mk: the kernel and its reference; build/libfaulty.so: one that stops early.
+# make -f moe_up.mk cuda, with nvcc: the same two for a GPU, build/libmoe_up_cuda.so and
 # build/libfaulty_cuda.so.
 # KERNEL_GATE is the folder of kernel.h and problem.h.
 CFLAGS ?= -O3
@@ -11,13 +11,13 @@ COMPILE = mkdir -p $(@D) && $(CC) -std=c11 $(CFLAGS) -Wall -ffile-prefix-map=$(C
 COMPILE_CUDA = mkdir -p $(@D) && $(NVCC) $(NVCCFLAGS) -I$(KERNEL_GATE) -Xcompiler -fPIC -shared \
     $< -o $@
 
-all: build/libgrouped_gemm.so build/libgrouped_gemm_reference.so
-cuda: build/libgrouped_gemm_cuda.so build/libfaulty_cuda.so
+all: build/libmoe_up.so build/libmoe_up_reference.so
+cuda: build/libmoe_up_cuda.so build/libfaulty_cuda.so
 
 build/lib%.so: %.c
 	$(COMPILE)
 
-build/faulty.c: grouped_gemm.c
+build/faulty.c: moe_up.c
 	mkdir -p $(@D)
 	sed 's/to = offsets\[g + 1\];/& if (from == to) break;/' $< > $@
 
@@ -27,7 +27,7 @@ build/libfaulty.so: build/faulty.c
 build/lib%_cuda.so: %.cu
 	$(COMPILE_CUDA)
 
-build/faulty.cu: grouped_gemm.cu
+build/faulty.cu: moe_up.cu
 	mkdir -p $(@D)
 	sed 's/<= i)/<= i \&\& offsets[g + 1] > offsets[g])/' $< > $@
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* grouped_gemm.cu: the same for a GPU, a thread for each element of C. */
+/* moe_up.cu: the same for a GPU, a thread for each element of C. */
 #include "problem.h"
 
 static int supports(const struct kg_problem *p, const struct kg_device *device)
@@ -34,4 +34,4 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
     return cudaGetLastError() == cudaSuccess ? KG_OK : KG_LAUNCH_FAILED;
 }
 
-KG_LIBRARY_OF_ONE(KG_DEVICE_CUDA, "grouped_gemm", supports, launch)
+KG_LIBRARY_OF_ONE(KG_DEVICE_CUDA, "moe_up", supports, launch)

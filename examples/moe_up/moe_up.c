@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* grouped_gemm.c: a kernel of the op in grouped_gemm.op.json, in fp32 for the host. */
+/* moe_up.c: a kernel of the op in moe_up.op.json, in fp32 for the host. */
 #include "problem.h"
 
 static int supports(const struct kg_problem *p, const struct kg_device *device)
@@ -32,4 +32,4 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
     return KG_OK;
 }
 
-KG_LIBRARY_OF_ONE(KG_DEVICE_HOST, "grouped_gemm", supports, launch)
+KG_LIBRARY_OF_ONE(KG_DEVICE_HOST, "moe_up", supports, launch)

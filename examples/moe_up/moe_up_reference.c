@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* grouped_gemm_reference.c: what grouped_gemm.op.json means. All tensors are dense doubles. */
+/* moe_up_reference.c: what moe_up.op.json means. All tensors are dense doubles. */
 #include "problem.h"
 
 static int supports(const struct kg_problem *p, const struct kg_device *device)
@@ -25,4 +25,4 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
     return KG_OK;
 }
 
-KG_LIBRARY_OF_ONE(KG_DEVICE_HOST, "grouped_gemm", supports, launch)
+KG_LIBRARY_OF_ONE(KG_DEVICE_HOST, "moe_up", supports, launch)
