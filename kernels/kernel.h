@@ -57,11 +57,11 @@
  * for itself, but not most of the device's.
  *
  * Inputs are any numbers of their dtype, over its whole range and mixed, with these exceptions:
- *  - NaN and infinity occur only in gemm, batched_gemm, gemv, gemm_fp8 and gemm_fp8_block, in A, B
- *    and x. They must propagate to every sum that uses them, and zero times infinity is NaN. An
- *    infinity may arrive as a NaN, because a kernel that splits a factor into parts subtracts it
- *    from itself. In the other ops a maximum, a mask or a ReLU may drop a NaN, as the fast
- *    instructions do.
+ *  - NaN and infinity occur only in A, B and x of gemm, batched_gemm, grouped_gemm, gemv, gemm_fp8
+ *    and gemm_fp8_block. They must propagate to every sum that uses them, and zero times infinity
+ *    is NaN. An infinity may arrive as a NaN, because a kernel that splits a factor into parts
+ *    subtracts it from itself. In the other ops a maximum, a mask or a ReLU may drop a NaN, as the
+ *    fast instructions do.
  *  - Numbers, products and sums smaller than 2^-126, which are subnormal in fp32 and bf16, may
  *    count as zero, as in fast arithmetic. Subnormal numbers of fp16 and fp8 may not, neither as
  *    factors nor as results: they are normal numbers in fp32, in which all sums are computed.
@@ -126,12 +126,12 @@ extern "C" {
  *                  O and L, the log of each query's sum of exp(scale * Q K^T), are what
  *                  attention_fwd left, and inputs like the others. P and dS may be rounded to Q's
  *                  dtype before they multiply, D may not.
- * gemm             in: A[m,k]  B[k,n]                                 out: C[m,n]
- *                  sizes m n k;  C = A B
- * batched_gemm     in: A[b,m,k]  B[b,k,n]                             out: C[b,m,n]
- *                  sizes b m n k;  C = A B, once for each b
- * gemv             in: A[m,k]  x[k]                                   out: y[m]
- *                  sizes m k;  y = A x
+ * gemm             in: A[m,k]  B[k,n]       out: C[m,n]     sizes m n k;  C = A B
+ * batched_gemm     in: A[b,m,k]  B[b,k,n]   out: C[b,m,n]   sizes b m n k;  C = A B, for each b
+ * grouped_gemm     in: A[m,k]  B[g,k,n]  offsets[g+1]                 out: C[m,n]
+ *                  sizes g m n k;  C = A B[i] in the rows from offsets[i] to below offsets[i + 1];
+ *                  offsets, of int32, begin with 0, never fall and end with m: groups may be empty
+ * gemv             in: A[m,k]  x[k]         out: y[m]       sizes m k;  y = A x
  * linear_relu      in: X[m,k]  W[n,k]  b[n]                           out: Y[m,n]
  *                  sizes m n k;  Y = max(0, X W^T + b)
  * linear_relu_bwd  in: dY[m,n]  X[m,k]  W[n,k]  Y[m,n]                out: dX[m,k]  dW[n,k]  db[n]

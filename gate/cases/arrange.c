@@ -2,13 +2,12 @@
 /*
  * arrange.c: inputs whose elements have to fit each other: offsets, tables, permutations, masks.
  *
- * A row is drawn in one of several ways, so that what seldom happens by chance comes often: empty
- * groups, one group of all, blocks in order, rows that are masked as a whole. The first way is the
- * usual one.
+ * A row is drawn in one of several ways, so that what seldom happens by chance comes often: blocks
+ * in order, rows that are masked as a whole; for offsets see kernels/ops/offsets.h. The first way
+ * is the usual one.
  */
-#include <math.h>
-
 #include "gate/cases/op_file.h"
+#include "kernels/ops/offsets.h"
 #include "kernels/ops/pattern.h"
 
 struct row {
@@ -19,7 +18,7 @@ struct row {
     uint64_t seed, all; /* of the row; of the tensor */
 };
 
-enum { WAY, ONE, START, STEP, ALIGN, DRAWS }; /* what is drawn of a row, before its elements */
+enum { WAY, ONE, START, STEP, DRAWS = 5 }; /* what is drawn of a row, before its elements */
 
 static uint64_t random_of(const struct row *r, unsigned what, uint64_t n)
 {
@@ -39,53 +38,6 @@ static void put(const struct row *r, int64_t at, int64_t value)
 static int64_t get(const struct row *r, int64_t at)
 {
     return (int64_t)pattern_get(r->t, r->first + at);
-}
-
-/* ---- offsets ---- */
-
-enum offsets_way { RANDOM_GROUPS, EQUAL_GROUPS, ONE_GROUP, FEW_GROUPS, SKEWED, EMPTY_ENDS, WAYS };
-
-/* The share of a group. */
-static double weight(const struct row *r, enum offsets_way way, int64_t group)
-{
-    const double share = pattern_uniform(r->seed, DRAWS + group);
-    const int64_t groups = r->n - 1;
-    switch (way) {
-    case EQUAL_GROUPS:
-        return 1;
-    case ONE_GROUP:
-        return group == (int64_t)random_of(r, ONE, (uint64_t)groups);
-    case FEW_GROUPS:
-        return share < 0.25 ? share : 0;
-    case SKEWED:
-        return exp2(-24 * share);
-    case EMPTY_ENDS:
-        return group == 0 || group == groups - 1 ? 0 : share;
-    default:
-        return share;
-    }
-}
-
-/* Groups end at tiles in some rows. */
-static void arrange_offsets(const struct row *r)
-{
-    enum offsets_way way = (enum offsets_way)way_of(r, WAYS);
-    double all = 0;
-    const int64_t tile =
-        r->varied && random_of(r, ALIGN, 3) == 0 ? (int64_t)8 << random_of(r, STEP, 5) : 1;
-    double before = 0;
-    for (int64_t i = 0; i < r->n - 1; i++)
-        all += weight(r, way, i);
-    if (!(all > 0)) { /* where all groups are empty, one of them has all */
-        way = ONE_GROUP;
-        all = 1;
-    }
-    put(r, 0, 0);
-    for (int64_t i = 1; i < r->n - 1; i++) {
-        before += weight(r, way, i - 1);
-        put(r, i, (int64_t)((double)r->end * (before / all)) / tile * tile);
-    }
-    put(r, r->n - 1, r->end);
 }
 
 /* ---- different numbers ---- */
@@ -170,7 +122,7 @@ void arrange_fill(enum own_fill fill, const struct kg_tensor *t, int64_t end, bo
     for (const int64_t all = pattern_elements(t); r.first < all; r.first += r.n, r.number++) {
         r.seed = seed_at(seed, DRAWS + (uint64_t)r.number);
         if (fill == FILL_OFFSETS)
-            arrange_offsets(&r);
+            offsets_draw(t, r.first, r.n, end, varied, r.seed);
         else if (fill == FILL_MASK)
             arrange_mask(&r);
         else
@@ -184,16 +136,15 @@ bool arrange_change(enum own_fill fill, const struct kg_tensor *t, int64_t end, 
     r.first = (int64_t)random_of(&r, WAY, (uint64_t)(pattern_elements(t) / r.n)) * r.n;
     const int64_t at = (int64_t)random_of(&r, ONE, (uint64_t)r.n), next = (at + 1) % r.n;
     const int64_t value = get(&r, at), other = get(&r, next);
-    const bool inner = at > 0 && at < r.n - 1;
+    if (fill == FILL_OFFSETS)
+        return offsets_change(t, r.first, r.n, seed);
     if (fill == FILL_MASK) {
         put(&r, at, !value);
-    } else if (fill != FILL_OFFSETS && r.n > 1) {
+    } else if (r.n > 1) {
         put(&r, at, other);
         put(&r, next, value);
     } else if (fill == FILL_TABLE && end > 1) {
         put(&r, at, (value + 1) % end);
-    } else if (fill == FILL_OFFSETS && inner && (value < other || get(&r, at - 1) < value)) {
-        put(&r, at, value < other ? value + 1 : value - 1);
     } else {
         return false;
     }

@@ -228,9 +228,10 @@ enum gate_status operands_fill_input(struct device *d, const struct kg_problem *
 {
     const struct op *op = op_of(p);
     const bool scales = op->tensors[i].role == OP_SCALE;
+    const bool factors = !scales && op->tensors[i].role != OP_INDICES;
     const uint64_t own_seed = seed_at(seed, i);
     const size_t bytes = storage_bytes(t->dtype, count);
-    if (exact && !scales)
+    if (exact && factors)
         return device_fill_integers(d, t->data, t->dtype, count, probe_integers(p), own_seed, err);
     if (!scales && !(op->fill && op->fill(p, i, NULL, 0, id, own_seed)))
         return device_fill_normal(d, t->data, t->dtype, count,

@@ -402,16 +402,21 @@ unsigned shapes_giant(const struct kg_problem *p, bool huge,
 
 /* ---- as large as the problem ---- */
 
+static double cost_of(const struct kg_problem *p)
+{
+    return op_of(p)->cost ? op_of(p)->cost(p) : op_of(p)->flops(p);
+}
+
 /* What the reference would take for all of `whole`, and so how many of it `flops` pay for; at least
  * one. */
 static int64_t affordable(const struct kg_problem *p, double flops, int64_t whole)
 {
-    const struct op *op = op_of(p);
-    const double n = flops / ((op->cost ? op->cost(p) : op->flops(p)) / (double)whole);
+    const double n = flops / (cost_of(p) / (double)whole);
     return n >= (double)whole ? whole : n < 1 ? 1 : (int64_t)n;
 }
 
-/* Leaves out repetitions, with the members of their groups, and then terms of sums. */
+/* Leaves out repetitions, with the members of their groups, where that saves something, and then
+ * terms of sums. */
 static void cut(struct kg_problem *p, double flops)
 {
     const struct op *op = op_of(p);
@@ -421,10 +426,13 @@ static void cut(struct kg_problem *p, double flops)
         if (count->kind != OP_COUNT || count->multiple_of)
             continue;
         const int64_t left = affordable(p, flops, whole);
+        struct kg_problem fewer = *p;
         for (unsigned k = 0; k < op->n_sizes; k++)
             if (op->sizes[k].multiple_of == count->axis)
-                op_set_size(p, &op->sizes[k], op_size(p, &op->sizes[k]) / whole * left);
-        op_set_size(p, count, left);
+                op_set_size(&fewer, &op->sizes[k], op_size(p, &op->sizes[k]) / whole * left);
+        op_set_size(&fewer, count, left);
+        if (cost_of(&fewer) < cost_of(p))
+            *p = fewer;
     }
     if (!op->cut)
         return;

@@ -16,6 +16,7 @@
 
 #include "gate/base/alloc.h"
 #include "gate/base/seed.h"
+#include "kernels/ops/pattern.h"
 #include "kernels/ops/rows.h"
 
 #define TOLERANCE 1e-9 /* both sides are fp64; only the order of summation differs */
@@ -59,10 +60,12 @@ static struct bands make_bands(const struct kg_problem *p, const struct op_tenso
 {
     const struct op *op = op_of(p);
     struct bands b;
-    bool grouped = false;
+    bool grouped = false, chosen = false; /* indices choose in an axis that the output has not */
+    for (unsigned i = 0; i < op->n_tensors; i++)
+        chosen |= op->tensors[i].role == OP_INDICES;
     for (unsigned i = 0; i < op->n_sizes; i++) {
-        const bool counts =
-            strchr(output->axes, op->sizes[i].axis) || strchr(output->whole, op->sizes[i].axis);
+        const char axis = op->sizes[i].axis;
+        const bool counts = strchr(output->axes, axis) || strchr(output->whole, axis) || chosen;
         b.of[i] = (struct band){0, counts ? op_size(p, &op->sizes[i]) : 1};
         grouped |= op->sizes[i].multiple_of != 0;
     }
@@ -110,9 +113,8 @@ static enum gate_status bring(struct device *d, const struct operands *o, struct
     const unsigned first = BANDS_RANK - t->rank;
     for (unsigned r = 0; r < t->rank; r++) {
         struct band *of = &band[first + r];
-        if (op_axis(op, axes[r]))
-            *of = *band_of(b, op, axes[r]);
-        if (op_letter(axes[r]) != axes[r]) { /* an axis of blocks */
+        *of = op_axis(op, axes[r]) ? *band_of(b, op, axes[r]) : (struct band){0, about->shape[r]};
+        if (!op->length && op_letter(axes[r]) != axes[r]) { /* an axis of blocks */
             const int64_t block = of->from / OP_BLOCK;
             *of = (struct band){block, (of->from + of->length - 1) / OP_BLOCK + 1 - block};
         }
@@ -130,6 +132,11 @@ static enum gate_status bring(struct device *d, const struct operands *o, struct
                                      apart, rows, err));
             to += row_bytes * rows;
         }
+    const int64_t n = op->tensors[i].role == OP_INDICES ? problem_tensor_elements(about) : 0;
+    for (int64_t at = 0; at < n; at++) /* they are counted from where the part begins */
+        pattern_put(&part->in[i], at,
+                    pattern_get(&part->in[i], at) -
+                        (double)band_of(b, op, *op->tensors[i].whole)->from);
     return GATE_OK;
 }
 

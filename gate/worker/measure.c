@@ -62,17 +62,26 @@ struct least_times {
     double flops_ns, bytes_ns;
 };
 
+/* An element of a tensor may be read by nobody, as the weights of an empty group. */
+static bool is_all_read(const struct op *op)
+{
+    unsigned i = 0;
+    while (i < op->n_tensors && op->tensors[i].role != OP_INDICES)
+        i++;
+    return i == op->n_tensors;
+}
+
 /* Of how much of a user's op is done, and of what of its tensors is read, indices may be all that
  * says so. */
 static struct least_times least_times(const struct kg_problem *p, const struct device_peaks *peaks)
 {
+    const double bytes = is_all_read(op_of(p)) ? problem_bytes(p) : 0;
     const struct own_op *own = op_of(p)->own;
     const double flops = peak_flops(p, peaks);
     if (own && own_op_has_indices(own))
         return (struct least_times){0, 0};
     return (struct least_times){flops > 0 ? problem_flops(p) / flops * 1e9 : 0,
-                                peaks->bytes_per_s > 0 ? problem_bytes(p) / peaks->bytes_per_s * 1e9
-                                                       : 0};
+                                peaks->bytes_per_s > 0 ? bytes / peaks->bytes_per_s * 1e9 : 0};
 }
 
 double measure_floor_ns(const struct kg_problem *p, const struct device_peaks *peaks)

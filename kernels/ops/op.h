@@ -77,11 +77,12 @@ struct op_flag {
 };
 
 enum op_role {
-    OP_FACTOR, /* an input that is multiplied */
-    OP_ADDEND, /* an input that is added to each sum: not a factor */
-    OP_SCALE,  /* an input that multiplies a factor: one number for many of its elements */
-    OP_INPUT,  /* another input */
-    OP_INOUT,  /* an input that the output of its name updates in place */
+    OP_FACTOR,  /* an input that is multiplied */
+    OP_ADDEND,  /* an input that is added to each sum: not a factor */
+    OP_SCALE,   /* an input that multiplies a factor: one number for many of its elements */
+    OP_INPUT,   /* another input */
+    OP_INDICES, /* an input that fill() draws: which elements of the others meet */
+    OP_INOUT,   /* an input that the output of its name updates in place */
     OP_OUT,
 };
 
@@ -90,7 +91,7 @@ struct op_tensor {
     const char *axes;
     enum op_role role;
     const char *whole; /* of an output: an element depends on all of these axes, and of the others
-                          on its own place alone */
+                          on its own place alone; of indices: they are places in this axis */
 };
 
 /* A shape, in the order of the op's sizes. 0: as the problem has it. OP_OWN + n: the problem's own,
@@ -138,6 +139,9 @@ struct op {
     double (*cost)(const struct kg_problem *p); /* of the reference, in FLOP; NULL: flops */
     char cut; /* the axis that is shortened where the reference would take too long; 0: none */
 
+    /* Changes places in the op's axes, drawn one by one, to such as meet; NULL: all do. */
+    void (*meet)(const struct kg_problem *p, const struct kg_tensor *in, int64_t *place);
+
     const struct op_pattern *patterns; /* inputs of verification, see pattern.h */
     unsigned n_patterns;
     unsigned sharpest; /* enum probe: which sees most */
@@ -156,6 +160,14 @@ struct op {
     struct op_shapes closest, giant, tails, wide;
     void (*draw)(uint64_t *state, const struct kg_problem *own, struct kg_problem *p);
 
+    /* Fills `count` elements, of which the view is part, or none, with values that an input may
+     * have; false: any normal numbers are such values. With the id of a case those that are
+     * timed: how much work there is follows from the id. NULL: false for all inputs. */
+    bool (*fill)(const struct kg_problem *p, unsigned tensor, const struct kg_tensor *to,
+                 int64_t count, const char *id, uint64_t seed);
+    int64_t (*length)(const struct kg_problem *p, char axis); /* of a capital letter, which is no
+                                          blocks then; NULL: it has none */
+
     /* All outputs in double, dense, from the stored inputs; see rows_reference(). */
     enum kg_status (*reference)(const struct kg_problem *p, const struct kg_tensor *in,
                                 double *const *out, int threads);
@@ -171,13 +183,6 @@ struct op {
                                           whatever the device is (gate/verify/verify_reference.h) */
     const char *not_declared;          /* checks that the file leaves out; NULL: none */
     bool (*fit)(struct kg_problem *p); /* takes the nearest sizes that it allows; false: none */
-    /* Fills `count` elements, of which the view is part, or none, with values that an input may
-     * have; false: any normal numbers are such values. With the id of a case those that are
-     * timed: how much work there is follows from the id. */
-    bool (*fill)(const struct kg_problem *p, unsigned tensor, const struct kg_tensor *to,
-                 int64_t count, const char *id, uint64_t seed);
-    int64_t (*length)(const struct kg_problem *p, char axis); /* of a capital letter, which is no
-                                          blocks then; NULL: it has none */
     const struct dtype *rows; /* its variants, in place of the dtypes of dtype.h; NULL: none */
     unsigned n_rows;
     const uint32_t (*row_dtypes)[OP_TENSORS_MAX]; /* of all tensors in each variant */

@@ -233,7 +233,9 @@ void probe_fill(enum probe probe, const struct kg_problem *p, const struct kg_te
     const struct op_pattern *pattern = pattern_of(probe, p);
     for (unsigned i = 0; i < p->n_in; i++) {
         const struct drawing d = pattern_drawing(p, in, i, seed);
-        if (op_of(p)->tensors[i].role == OP_SCALE)
+        if (op_of(p)->tensors[i].role == OP_INDICES)
+            op_of(p)->fill(p, i, &in[i], d.n, NULL, d.seed);
+        else if (op_of(p)->tensors[i].role == OP_SCALE)
             pattern_draw_scales(&d, &in[i], probe_is_exact(probe));
         else
             pattern_draw(pattern->value, &d, &in[i]);
@@ -304,7 +306,7 @@ double plain_zero_second(const struct drawing *d, int64_t flat)
 
 bool plain_has_third(const struct kg_problem *p)
 {
-    return op_inputs(op_of(p)) > 2;
+    return op_inputs(op_of(p)) > 2 && op_of(p)->tensors[2].role != OP_INDICES;
 }
 
 double plain_zero_third(const struct drawing *d, int64_t flat)

@@ -114,6 +114,8 @@ static void put_brink(const struct kg_problem *p, const struct kg_tensor *in, ui
     double rest = BRINK;
     for (unsigned i = 0; i < op->n_sizes; i++)
         place[i] = (int64_t)(seed_at(seed, i) % (uint64_t)op_size(p, &op->sizes[i]));
+    if (op->meet)
+        op->meet(p, in, place);
     for (unsigned i = 0; i < p->n_in; i++)
         rest -= op->tensors[i].role == OP_ADDEND ? pattern_get(&in[i], index_at(p, i, place)) : 0;
     for (int64_t l = 0; l < terms; l++) {
@@ -128,7 +130,7 @@ static void put_brink(const struct kg_problem *p, const struct kg_tensor *in, ui
 void product_finish_integers(const struct probing *x)
 {
     const struct drawing first = pattern_drawing(x->p, x->in, 0, x->seed);
-    if (kg_dtype(x->p) == KG_F16 && x->p->n_out == 1 && lines_of(&first) >= ROWS_LEFT)
+    if (x->p->dtype[x->p->n_in] == KG_F16 && x->p->n_out == 1 && lines_of(&first) >= ROWS_LEFT)
         put_brink(x->p, x->in, seed_at(x->seed, 11));
 }
 
@@ -210,7 +212,7 @@ static double value_exponents(const struct drawing *d, int64_t flat)
     int value = pattern_integer(own, flat, -4, 4);
     int64_t depth = depth_of(d, flat), line = line_of(d, flat);
     int step = pattern_integer(shared, depth, -e.step, e.step);
-    bool biased = op_inputs(op_of(d->p)) > 2 && line % 3 == 1;
+    bool biased = op_of(d->p)->tensors[2].role == OP_ADDEND && line % 3 == 1;
     if (d->tensor == 0 && line % LONE_ROW == LONE_ROW - 1)
         return lone_value(d, &e, line, depth, own);
     if (d->tensor == 0)
@@ -291,11 +293,13 @@ const struct op_pattern product_patterns[PRODUCT_PATTERNS_VECTOR] = {
 
 /* ---- one element ---- */
 
-/* A product with the sign of one factor changed is as exact as before. Scales have none. */
+/* A product with the sign of one factor changed is as exact as before. Scales have none, and
+ * indices other changes. */
 void product_change(const struct probing *x)
 {
     unsigned n = x->p->n_in;
-    while (op_of(x->p)->tensors[n - 1].role == OP_SCALE)
+    while (op_of(x->p)->tensors[n - 1].role == OP_SCALE ||
+           op_of(x->p)->tensors[n - 1].role == OP_INDICES)
         n--;
     const struct kg_tensor *t = &x->in[seed_at(x->seed, PATTERN_TRIES) % n];
     int64_t at = pattern_large_element(t, x->seed);

@@ -14,6 +14,7 @@ from harness import HOST, Gate, write_file
 PRODUCT = {"m": 24, "n": 20, "k": 40}
 SIZES = {"gemm": PRODUCT, "gemv": {"m": 33, "k": 70}, "linear_relu": PRODUCT,
          "linear_relu_bwd": PRODUCT, "batched_gemm": {"b": 2, "m": 9, "n": 12, "k": 17},
+         "grouped_gemm": {"g": 3, "m": 24, "n": 12, "k": 17},
          "rmsnorm": {"m": 9, "n": 40}, "gemm_fp8": PRODUCT,
          "gemm_fp8_block": {"m": 20, "n": 24, "k": 144},
          "attention_fwd": {"b": 1, "h": 2, "kv_heads": 1, "sq": 16, "s": 32, "d": 64},
@@ -23,7 +24,8 @@ LARGER = {("attention_fwd", "fp32"): {"b": 1, "h": 4, "kv_heads": 2, "sq": 64, "
 DTYPES = ("fp16", "bf16", "fp32", "tf32")
 # Others are drawn beside it: a case of attention_bwd takes half a minute of processor time.
 OWN_DTYPES = {"gemm_fp8": ("e4m3",), "gemm_fp8_block": ("e4m3",), "attention_bwd": ("fp32",),
-              "rmsnorm": ("fp16", "fp32"), "batched_gemm": ("bf16", "tf32")}
+              "rmsnorm": ("fp16", "fp32"), "batched_gemm": ("bf16", "tf32"),
+              "grouped_gemm": ("fp16", "tf32")}
 
 
 class Nightly(Gate):

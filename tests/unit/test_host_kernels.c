@@ -69,7 +69,10 @@ static void begin(struct trial *t, const struct kg_problem *p, enum layout layou
     assert_true(op_is_problem(p));
     for (uint32_t i = 0; i < t->p.n_in; i++) {
         t->in[i] = tensor_new(p, i, layout, 0xff);
-        tensor_fill_normal(&t->in[i], &random);
+        if (op_of(p)->tensors[i].role == OP_INDICES)
+            op_of(p)->fill(p, i, &t->in[i], 0, NULL, (uint64_t)kg_size(p, "n"));
+        else
+            tensor_fill_normal(&t->in[i], &random);
         t->in_copy[i] = copy_of(t->in[i].data, storage_span(&t->in[i]));
     }
     for (uint32_t i = 0; i < t->p.n_out; i++)
@@ -243,10 +246,24 @@ TEST(linear_relu_bwd)
     check_sizes("linear_relu_bwd");
 }
 
+/* More groups than rows, one, and some of each size. */
+TEST(grouped_gemm)
+{
+    static const int64_t groups[] = {1, 3, 9};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+        for (int d = 0; d < N_DTYPES; d++) {
+            struct kg_problem p =
+                gemm_like("grouped_gemm", dtypes[d], sizes[i][0], sizes[i][1], sizes[i][2]);
+            *op_named(&p, "g") = groups[i % 3];
+            check_problem(&p);
+        }
+}
+
 TEST(tf32_is_served_by_fp32)
 {
-    static const char *const ops[] = {"gemm", "gemv", "linear_relu", "linear_relu_bwd"};
-    for (int i = 0; i < 4; i++) {
+    static const char *const ops[] = {"gemm", "gemv", "linear_relu", "linear_relu_bwd",
+                                      "grouped_gemm"};
+    for (int i = 0; i < 5; i++) {
         struct kg_problem p = gemm_like(ops[i], KG_F32, 17, 19, 23);
         p.flags = KG_FLAG_TF32;
         check_problem(&p);

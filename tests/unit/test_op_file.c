@@ -340,6 +340,17 @@ TEST(what_reads_by_indices_has_no_least_time)
     }
 }
 
+/* Of a built-in op with groups the work is known, and what is read of their matrices is not. */
+TEST(groups_have_the_least_time_of_their_products)
+{
+    const struct device_peaks peaks = {.fp16_flops = 1e3, .bytes_per_s = 1};
+    struct kg_problem p = op_problem(op_by_name("grouped_gemm"), KG_F16, 0);
+    for (unsigned i = 0; i < p.n_sizes; i++)
+        p.size[i].value = 10;
+    assert_true(measure_floor_ns(&p, &peaks) == problem_flops(&p) / peaks.fp16_flops * 1e9);
+    assert_true(problem_flops(&p) == 2000);
+}
+
 /* It is what makes them large, and it has no other value. */
 TEST(shapes_have_other_lengths_where_the_given_size_is_large)
 {

@@ -207,6 +207,45 @@ TEST(what_says_how_much_work_there_is_follows_from_the_id)
     end(own);
 }
 
+/* So are the offsets of a built-in op; those that verification draws have empty groups, and are no
+ * integers as the factors are. */
+TEST(offsets_of_groups_follow_from_the_id)
+{
+    struct suite_case c = {.id = "grouped/1"};
+    c.problem = op_problem(op_by_name("grouped_gemm"), KG_F16, 0);
+    for (unsigned i = 0; i < c.problem.n_sizes; i++)
+        c.problem.size[i].value = 40;
+    struct device *d;
+    struct device_memory memory;
+    int32_t timed[3][41];
+    bool empty = false;
+    assert_int_equal(device_open("host", &d, NULL), GATE_OK);
+    assert_int_equal(device_alloc(d, operands_bytes(&c.problem, operands_gaps), &memory, NULL),
+                     GATE_OK);
+    struct operands o = operands_at(d, &c.problem, memory.data, operands_gaps);
+    const struct kg_tensor *offsets = &o.args.in[2];
+    for (unsigned run = 0; run < 3; run++) {
+        c.id[8] = run < 2 ? '1' : '2';
+        assert_int_equal(operands_fill(d, &c, &o, run, NULL), GATE_OK);
+        memcpy(timed[run], offsets->data, sizeof timed[run]);
+    }
+    assert_memory_equal(timed[0], timed[1], sizeof *timed);
+    assert_memory_not_equal(timed[0], timed[2], sizeof *timed);
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        const int32_t *at = offsets->data;
+        assert_int_equal(operands_fill_input(d, &c.problem, 2, offsets, 41, true, NULL, seed, NULL),
+                         GATE_OK);
+        for (unsigned g = 0; g < 40; g++) {
+            assert_true(at[g] <= at[g + 1]);
+            empty |= at[g] == at[g + 1];
+        }
+        assert_true(at[0] == 0 && at[40] == 40);
+    }
+    assert_true(empty);
+    device_free(d, &memory);
+    device_close(d);
+}
+
 TEST(sizes_leave_enough_numbers_for_a_table)
 {
     struct kg_problem p;

@@ -67,6 +67,19 @@ TEST(batched_gemm)
     }
 }
 
+/* The group in the middle has no row. */
+TEST(grouped_gemm)
+{
+    for (size_t i = 0; i < 3; i++) {
+        struct kg_problem p = gemm_like("grouped_gemm", dtypes[i], 3, 2, 2);
+        *op_named(&p, "g") = 3;
+        check(&p,
+              LIST(float, VALUES(1, 2, 3, 4, 5, 6),
+                   VALUES(1, 0, 0, 1, NAN, NAN, NAN, NAN, 1, 1, 1, -1), VALUES(0, 1, 1, 3)),
+              LIST(double, EXPECTED(1, 2, 7, -1, 11, -1)));
+    }
+}
+
 TEST(gemm_fp8)
 {
     struct kg_problem p = gemm_like("gemm_fp8", KG_E4M3, 2, 1, 3);

@@ -85,10 +85,12 @@ static float sum_of(const struct work *w, struct line a, struct line b, int64_t 
 static float product_at(const struct work *w, int64_t i, int64_t j)
 {
     const int64_t k = kg_size(w->p, "k");
-    const int64_t batch = is(w, "batched_gemm") ? i / kg_size(w->p, "m") : 0;
+    int64_t batch = is(w, "batched_gemm") ? i / kg_size(w->p, "m") : 0;
+    while (is(w, "grouped_gemm") && at(&w->in[2], 0, batch + 1) <= (float)i)
+        batch++;
     if (is(w, "gemv"))
         return sum_of(w, (struct line){0, .at = j}, (struct line){1, .at = 0}, k);
-    if (is(w, "gemm") || is(w, "batched_gemm"))
+    if (is(w, "gemm") || is(w, "batched_gemm") || is(w, "grouped_gemm"))
         return sum_of(w, (struct line){0, .at = i}, (struct line){1, true, j, batch * k}, k);
     const float sum = sum_of(w, (struct line){0, .at = i}, (struct line){1, .at = j}, k);
     return is(w, "linear_relu") ? fmaxf(0, sum + at(&w->in[2], 0, j)) : sum;
@@ -178,6 +180,7 @@ TEST(products)
 {
     check("gemm");
     check("batched_gemm");
+    check("grouped_gemm");
     check("gemv");
 }
 

@@ -58,6 +58,24 @@ TEST(exact_probes_are_exact)
     }
 }
 
+/* Whatever changes: also where most of B belongs to groups without rows. */
+TEST(a_change_of_groups_changes_the_results)
+{
+    struct kg_problem p = gemm_like("grouped_gemm", KG_F32, 3, 4, 5);
+    *op_named(&p, "g") = 20;
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        double before[3 * 4], after[3 * 4];
+        double *out[] = {before};
+        struct image image = image_filled(&p, PROBE_INTEGERS, seed);
+        assert_int_equal(rows_reference(&p, image.view, out, 1), KG_OK);
+        out[0] = after;
+        probe_change(PROBE_INTEGERS, &p, image.view, seed);
+        assert_int_equal(rows_reference(&p, image.view, out, 1), KG_OK);
+        assert_memory_not_equal(before, after, sizeof before);
+        image_release(&image);
+    }
+}
+
 /* A term that is left out shows, whichever it is. */
 TEST(no_factor_of_integers_is_0)
 {

@@ -150,6 +150,19 @@ TEST(one_of_the_first_keeps_what_fast_kernels_ask)
     suite_free(&suite);
 }
 
+/* Groups share the rows: fewer groups are no less work. */
+TEST(groups_that_save_nothing_are_kept)
+{
+    struct kg_problem near[SHAPES_OWN_SIZE_MAX],
+        p = gemm_like("grouped_gemm", KG_F16, 4096, 64, 64);
+    *op_named(&p, "g") = 8;
+    *op_named(&p, "n") = *op_named(&p, "k") = 4096;
+    const unsigned n = shapes_of_own_size(&p, FLOPS, near);
+    for (unsigned i = 0; i < n; i++)
+        assert_true(kg_size(&near[i], "g") == 8 && kg_size(&near[i], "k") < 4096);
+    assert_true(n > 0);
+}
+
 /* Under a second at 10 TFLOP/s in fp64. */
 TEST(the_canonical_suite_pays_little)
 {
