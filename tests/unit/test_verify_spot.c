@@ -64,7 +64,8 @@ static void assert_is_found(const struct kg_problem *p, uint32_t out, int64_t at
     release(&x);
 }
 
-static const char *const products[] = {"gemm", "gemv", "linear_relu", "linear_relu_bwd"};
+static const char *const products[] = {"gemm", "gemv", "linear_relu", "linear_relu_bwd",
+                                       "grouped_gemm"};
 #define PRODUCTS (sizeof products / sizeof products[0])
 
 TEST(products_agree)
