@@ -191,7 +191,8 @@ class Runs(IngestCase):
             if arm["role"] == "provider":  # over which ours is infinite
                 arm["timing"].update(p50_ns=5e-324, p50_lo_ns=5e-324, ratio_to_candidate=None)
         problem = self.problem(self.post(json.dumps(run).encode()), 400)
-        self.assertEqual(problem["detail"], f"run {run['uuid']}: a number is out of range.")
+        self.assertEqual(problem["detail"], f"run {run['uuid']}, case '{case['id']}': a number is "
+                         "out of range.")
         self.assertEqual(self.server.get(f"/api/v1/runs/{run['uuid']}").status, 404)
 
     def test_what_is_no_gzip(self):
