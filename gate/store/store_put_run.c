@@ -55,29 +55,27 @@ static enum gate_status note_first_parents(struct store *s, const struct documen
 /* Gives places to commits that have none; the runs of each go with it. */
 static enum gate_status move_commits(struct store *s, struct gate_error *err)
 {
-    static const char *const moves[] = {
-        "UPDATE result SET place_ms = ?2 WHERE run_id IN (SELECT id FROM run WHERE"
-        " revision_id = ?1 AND place_ms <> ?2)",
-        "UPDATE run SET place_ms = ?2 WHERE revision_id = ?1 AND place_ms <> ?2",
-    };
-    struct buf moved; /* pairs of a commit and its place */
-    buf_init(&moved, STORE_MAX_DOCUMENT);
+    RELEASED_BY(buf_release) struct buf moved = buf_of(STORE_MAX_DOCUMENT); /* their ids, as JSON */
     struct query q = query_begin(s, store_script("places.sql"), NULL, 0);
-    while (query_row(&q)) {
-        const int64_t pair[2] = {column_int(&q, 0), column_int(&q, 1)};
-        buf_append(&moved, pair, sizeof pair);
-    }
-    enum gate_status status = query_done(s, &q, err);
-    if (!status && moved.failed)
-        status = gate_fail(err, GATE_INTERNAL, "out of memory");
-    for (size_t at = 0; at < moved.len && !status; at += 2 * sizeof(int64_t)) {
-        const int64_t *pair = (const void *)(moved.data + at);
-        for (size_t i = 0; i < 2 && !status; i++)
-            status =
-                store_write(s, moves[i], CELLS(cell_integer(pair[0]), cell_integer(pair[1])), err);
-    }
-    buf_release(&moved);
-    return status;
+    while (query_row(&q))
+        buf_printf(&moved, "%c%lld", moved.len == 0 ? '[' : ',', (long long)column_int(&q, 0));
+    TRY(query_done(s, &q, err));
+    if (moved.len == 0)
+        return GATE_OK;
+    buf_putc(&moved, ']');
+    if (moved.failed)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    TRY(store_write(s,
+                    "UPDATE result SET place_ms = v.place_ms FROM json_each(?1) j"
+                    " CROSS JOIN revision v ON v.id = j.value"
+                    " CROSS JOIN run r ON r.revision_id = v.id AND r.place_ms <> v.place_ms "
+                    "WHERE result.run_id = r.id",
+                    CELLS(cell_text(moved.data)), err));
+    return store_write(s,
+                       "UPDATE run SET place_ms = v.place_ms FROM json_each(?1) j"
+                       " CROSS JOIN revision v ON v.id = j.value "
+                       "WHERE run.revision_id = v.id AND run.place_ms <> v.place_ms",
+                       CELLS(cell_text(moved.data)), err);
 }
 
 /*
