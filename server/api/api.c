@@ -7,36 +7,21 @@
 #include "server/api/rows.h"
 #include "server/ops/log.h"
 
-static bool has_parameter(const struct route *route, const char *name)
-{
-    if (route->query)
-        return rows_takes(route->query, name);
-    for (size_t i = 0; i < ROUTE_MAX_PARAMETERS && route->parameters[i]; i++) {
-        const char *other = route->parameters[i];
-        if (other[0] == name[0] && !strcmp(other, name))
-            return true;
-    }
-    return false;
-}
-
-/* The first parameter that the route does not have, or NULL. */
-static const char *unknown_parameter(const struct route *route, const struct request *request)
-{
-    for (size_t i = 0; i < request->n_parameters; i++) {
-        if (!has_parameter(route, request->parameters[i].name))
-            return request->parameters[i].name;
-    }
-    return NULL;
-}
-
 bool api_refuse_parameters(const struct route *route, const struct request *request,
                            struct reply *reply)
 {
-    const char *unknown = unknown_parameter(route, request);
-    if (unknown)
+    for (size_t i = 0; i < request->n_parameters; i++) {
+        const char *name = request->parameters[i].name;
+        bool is_known = route->query && rows_takes(route->query, name);
+        for (size_t k = 0; k < ROUTE_MAX_PARAMETERS && route->parameters[k] && !is_known; k++)
+            is_known = !strcmp(route->parameters[k], name);
+        if (is_known)
+            continue;
         reply_problem(reply, 400, "The parameter '%s' is not known here.",
-                      is_name(unknown, "_-", 64) ? unknown : "...");
-    return unknown != NULL;
+                      is_name(name, "_-", 64) ? name : "...");
+        return true;
+    }
+    return false;
 }
 
 /* Tagged by the address in the state that the store has now: the same after a restart. */

@@ -315,28 +315,22 @@ bool rows_read_columns(struct call *c, const struct rows_query *query)
     c->columns = request_parameter(c->request, "columns");
     for (const char *at = c->columns; at;) {
         size_t len = strcspn(at, ","), i = 0;
-        const struct rows_column *columns = query->columns;
-        const char *name = "";
+        const char *more = at[len] == ',' ? at + len + 1 : NULL;
         for (; i < query->n_columns; i++) {
-            name = member_of(&columns[i]);
-            bool has_place = columns[i].type != ROWS_JSON || c->emit.form != EMIT_CSV;
-            if (!columns[i].is_hidden && has_place && strlen(name) == len &&
-                !strncmp(name, at, len))
+            const struct rows_column *column = &query->columns[i];
+            bool has_place = column->type != ROWS_JSON || c->emit.form != EMIT_CSV;
+            if (!column->is_hidden && has_place && strlen(member_of(column)) == len &&
+                !strncmp(member_of(column), at, len))
                 break;
         }
-        const char *again = at + len;
-        while (i < query->n_columns && *again == ',') {
-            if (!strncmp(again + 1, name, len) && (again[len + 1] == ',' || !again[len + 1]))
-                i = query->n_columns;
-            again += 1 + strcspn(again + 1, ",");
-        }
-        if (i == query->n_columns) {
+        if (i == query->n_columns ||
+            (more && rows_is_one_of(member_of(&query->columns[i]), more))) {
             reply_problem(c->reply, 400,
                           "The parameter 'columns' takes names of members of a row, each once, "
                           "with commas between them.");
             return false;
         }
-        at = at[len] == ',' ? at + len + 1 : NULL;
+        at = more;
     }
     return true;
 }

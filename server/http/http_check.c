@@ -19,13 +19,6 @@
 
 /* ---- the shape of the request ---- */
 
-static bool refuse_shape(struct peer *p, const char *why)
-{
-    reply_problem(&p->reply, 400, "%s", why);
-    p->reply.close = true;
-    return true;
-}
-
 /*
  * libmicrohttpd ends the lines between chunks at a bare LF too, also within an extension, and shows
  * nothing of them. A proxy may see the body end elsewhere, so what comes behind it is not read.
@@ -41,50 +34,49 @@ static bool has_body(const struct headers *h)
     return h->transfer_encoding || (h->content_length && strcmp(h->content_length, "0") != 0);
 }
 
-/* "" is of a target that has none (RFC 9112, 3.2). */
-static bool is_host(const char *host)
-{
-    return host[bytes_span(host, BYTE_OF_HOST)] == '\0';
-}
-
 bool http_refuse_shape(struct peer *p, const char *version)
 {
     const struct headers *h = &p->headers;
+    const char *coding = h->transfer_encoding, *length = h->content_length;
     struct reply *reply = &p->reply;
     bool reads = !strcmp(p->method, "GET") || !strcmp(p->method, "HEAD");
     bool is_1_1 = !strcmp(version, MHD_HTTP_VERSION_1_1);
-    if (h->malformed)
-        return refuse_shape(
-            p, "The name or the value of a header holds a byte that may not be there.");
-    if (h->repeated)
-        return refuse_shape(p, "A header is there twice that may be there once only.");
-    if (h->transfer_encoding && h->content_length)
-        return refuse_shape(p, "Content-Length and Transfer-Encoding exclude each other.");
-    if (h->transfer_encoding && strcasecmp(h->transfer_encoding, "chunked") != 0)
-        return refuse_shape(p, "Of Transfer-Encoding, only 'chunked' is served.");
-    if (h->transfer_encoding && !is_1_1)
-        return refuse_shape(p, "Transfer-Encoding came with HTTP/1.1.");
-    if (h->content_length && (h->content_length[0] == '\0' ||
-                              strspn(h->content_length, "0123456789") != strlen(h->content_length)))
-        return refuse_shape(p, "Content-Length is not a number.");
-    if (is_1_1 && !h->host)
-        return refuse_shape(p, "The header Host is missing.");
-    if (h->host && !is_host(h->host))
-        return refuse_shape(p, "The header Host is not a name or an address with a port.");
+    const struct {
+        bool is_so;
+        const char *why;
+    } faults[] = {
+        {h->malformed, "The name or the value of a header holds a byte that may not be there."},
+        {h->repeated, "A header is there twice that may be there once only."},
+        {coding && length, "Content-Length and Transfer-Encoding exclude each other."},
+        {coding && strcasecmp(coding, "chunked") != 0,
+         "Of Transfer-Encoding, only 'chunked' is served."},
+        {coding && !is_1_1, "Transfer-Encoding came with HTTP/1.1."},
+        {length && (length[0] == '\0' || length[strspn(length, "0123456789")] != '\0'),
+         "Content-Length is not a number."},
+        {is_1_1 && !h->host, "The header Host is missing."},
+        /* "" is of a target that has none (RFC 9112, 3.2). */
+        {h->host && h->host[bytes_span(h->host, BYTE_OF_HOST)] != '\0',
+         "The header Host is not a name or an address with a port."},
+        {p->request.fault_status == 0 && p->route && reads && has_body(h),
+         "A GET with a body is not served."},
+    };
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        if (!faults[i].is_so)
+            continue;
+        reply_problem(reply, 400, "%s", faults[i].why);
+        reply->close = true;
+        return true;
+    }
+    if (p->request.fault_status == 0 && p->route)
+        return false;
     if (p->request.fault_status != 0) {
         reply_problem(reply, p->request.fault_status, "%s", p->request.fault);
-        reply->close = has_body(h);
-        return true;
-    }
-    if (!p->route) {
+    } else {
         reply_problem(reply, 405, "This address does not serve that method.");
         reply->allow = route_methods(p->request.path);
-        reply->close = has_body(h);
-        return true;
     }
-    if (reads && has_body(h))
-        return refuse_shape(p, "A GET with a body is not served.");
-    return false;
+    reply->close = has_body(h);
+    return true;
 }
 
 /* ---- the name that it was asked by ---- */
