@@ -21,100 +21,28 @@
 #define COUNTS_MAX 4
 #define STEP_MAX ((int64_t)1 << 20)
 
-/* ---- what the file may hold, as gate/formats/op.schema.json says it ---- */
+/* ---- what the files may hold ---- */
 
 #define OP_NAME_MAX 32
 #define KEY_MAX 12
 #define AXIS_MAX 40
 #define EXPRESSION_MAX 200
+#define VALUES_MAX 4096
+#define VALUE_MAX 65504 /* of fp16 */
 
-static const char *const schemas[] = {"gate-op/1", NULL};
+static const char *const suite_schemas[] = {"gate-suite/1", NULL};
+static const char *const op_schemas[] = {"gate-op/1", NULL};
 static const char *const kinds[] = {"length", "count", "given", NULL};
 static const char *const roles[] = {"in", "inout", "out", NULL};
 
-#define OF op_file_size
-static const struct field one_size_fields[] = {
-    FORMED(name, REQUIRED, FORM_NAME, KEY_MAX),
-    WORD(kind, REQUIRED, kinds),
-    {AT(least), .kind = FIELD_COUNT, .least = 1, .most = (double)OP_SIZE_MAX},
-    {AT(most), .kind = FIELD_COUNT, .least = 1, .most = (double)OP_SIZE_MAX},
-    {AT(values), .kind = FIELD_NUMBERS, .beside = offsetof(struct OF, n_values), .most = 16,
-     .each = (double)OP_SIZE_MAX},
-};
-SHAPE(one_size);
-#undef OF
-
-#define OF op_file_parameter
-static const struct field one_parameter_fields[] = {
-    FORMED(name, REQUIRED, FORM_NAME, KEY_MAX),
-    ANY(usual, REQUIRED),
-    ANY(least, REQUIRED),
-    ANY(most, REQUIRED),
-};
-SHAPE(one_parameter);
-#undef OF
-
-#define OF op_file_flag
-static const struct field one_flag_fields[] = {
-    FORMED(name, REQUIRED, FORM_NAME, KEY_MAX),
-    FORMED(yes, REQUIRED, FORM_NAME, KEY_MAX),
-    FORMED(no, REQUIRED, FORM_NAME, KEY_MAX),
-};
-SHAPE(one_flag);
-#undef OF
-
-#define OF op_file_tensor
-static const struct field one_tensor_fields[] = {
-    FORMED(name, REQUIRED, FORM_NAME, KEY_MAX),
-    WORD(role, REQUIRED, roles),
-    TEXTS(axes, REQUIRED, KG_MAX_RANK, AXIS_MAX),
-    FORMED(dtype, 0, FORM_NAME, KEY_MAX),
-    TEXTS(whole, 0, OP_SIZES_MAX, KEY_MAX),
-    WORD(fill, 0, own_fill_names),
-    ANY(least, 0),
-    ANY(most, 0),
-    ANY(value, 0),
-    WORDS(end, 0, EXPRESSION_MAX),
-    YES_NO(nan),
-};
-SHAPE(one_tensor);
-#undef OF
-
-#define OF op_file_dtype
-static const struct field one_dtype_fields[] = {FORMED(dtype, REQUIRED, FORM_NAME, KEY_MAX)};
-SHAPE(one_dtype);
-#undef OF
-
-#define OF op_file_variant
-static const struct field one_variant_fields[] = {MAP(dtypes, REQUIRED, one_dtype)};
-SHAPE(one_variant);
-#undef OF
-
-#define OF op_file_limit
-static const struct field one_limit_fields[] = {NUMBER(limit, ABOVE, 0, 1)};
-SHAPE(one_limit);
-#undef OF
-
-#define OF op_file
-static const struct field op_fields[] = {
-    CHOICE(schema, REQUIRED, schemas),
-    FORMED(name, REQUIRED, FORM_NAME, OP_NAME_MAX),
-    TEXT(description, 0, TEXT_MAX),
-    WORDS(reference, REQUIRED, REASON_MAX),
-    WORDS(second_reference, 0, REASON_MAX),
-    LIST(sizes, REQUIRED, 1, OP_SIZES_MAX, one_size),
-    TEXTS(constraints, 0, OWN_CONSTRAINTS_MAX, EXPRESSION_MAX),
-    MAYBE(parameter, 0, one_parameter),
-    MAYBE(flag, 0, one_flag),
-    LIST(tensors, REQUIRED, 2, OP_TENSORS_MAX, one_tensor),
-    WORDS(flops, REQUIRED, EXPRESSION_MAX),
-    TEXTS(id, 0, OP_SIZES_MAX, KEY_MAX),
-    YES_NO(multilinear),
-    MAP(variants, 0, one_variant),
-    MAP(error_limits, 0, one_limit),
-};
-const struct shape op_file_shape = SHAPE_OF(op);
-#undef OF
+/* clang-format off */
+#define OF MEMBERS_OF
+#define F(kind, ...) kind(__VA_ARGS__),
+#define ASIDE(members)
+#define BEGIN static const struct field JOIN(OF, _fields)[] = {
+#define END }; const struct shape JOIN(OF, _shape) = SHAPE_OF(OF);
+#include "gate/cases/cases_members.h"
+/* clang-format on */
 
 /* ---- what its shape does not say ---- */
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * op_file.h: an op of a user's, read from a file by gate/formats/op.schema.json.
+ * op_file.h: an op of a user's, read from a file by gate/formats/op.schema.json; and the structs of
+ * that file and of a suite's. Members have the names of their keys; NAN, -1, NULL and UNKNOWN: the
+ * key is missing.
  *
  * docs/ops.md says what the keys mean. The op has no function of its own but a reference: a kernel
  * library, which gate/verify/verify_reference.h runs.
  */
 #ifndef GATE_CASES_OP_FILE_H
 #define GATE_CASES_OP_FILE_H
-
-#include <cjson/cJSON.h>
 
 #include "kernels/ops/dtype.h"
 #include "kernels/ops/op.h"
@@ -17,24 +17,7 @@
 #include "gate/base/paths.h"
 #include "gate/document/fields.h"
 
-/* ---- the file; members have the names of their keys ---- */
-
-struct op_file_size {
-    const char *name;
-    int kind; /* enum op_size_kind */
-    int64_t least, most;
-    double *values;
-    size_t n_values;
-};
-
-struct op_file_parameter {
-    const char *name;
-    double usual, least, most;
-};
-
-struct op_file_flag {
-    const char *name, *yes, *no;
-};
+/* ---- the file ---- */
 
 /* Values that an input may have, in the order of their names in the file. */
 enum own_fill {
@@ -62,51 +45,15 @@ static inline bool own_fill_is_arranged(enum own_fill fill)
 
 enum op_file_role { FILE_IN, FILE_INOUT, FILE_OUT };
 
-struct op_file_tensor {
-    const char *name, *dtype; /* dtype: NULL: the case's */
-    int role;                 /* enum op_file_role */
-    const char **axes, **whole;
-    size_t n_axes, n_whole;
-    int fill;
-    double least, most, value;
-    const char *end;
-    enum yes_no nan; /* may it have NaN? */
-};
+/* clang-format off */
+#define F(kind, ...) MEMBER_##kind(__VA_ARGS__)
+#define ASIDE(members) members
+#define BEGIN struct MEMBERS_OF {
+#define END };
+#include "gate/cases/cases_members.h"
+/* clang-format on */
 
-struct op_file_dtype {
-    const char *tensor, *dtype;
-};
-
-struct op_file_variant {
-    const char *name;
-    struct op_file_dtype *dtypes; /* of all tensors that have none of their own */
-    size_t n_dtypes;
-};
-
-struct op_file_limit {
-    const char *dtype; /* of a case */
-    double limit;
-};
-
-struct op_file {
-    const char *schema, *name, *description, *reference, *second_reference, *flops;
-    struct op_file_size *sizes;
-    size_t n_sizes;
-    const char **constraints, **id;
-    size_t n_constraints, n_id;
-    struct op_file_parameter parameter;
-    struct op_file_flag flag;
-    bool has_parameter, has_flag;
-    struct op_file_tensor *tensors;
-    size_t n_tensors;
-    enum yes_no multilinear;
-    struct op_file_variant *variants;
-    size_t n_variants;
-    struct op_file_limit *error_limits;
-    size_t n_error_limits;
-};
-
-extern const struct shape op_file_shape;
+extern const struct shape case_file_shape, suite_file_shape, op_file_shape;
 
 /* ---- the op ---- */
 

@@ -5,41 +5,10 @@
 #ifndef GATE_CASES_SUITE_H
 #define GATE_CASES_SUITE_H
 
-#include <cjson/cJSON.h>
 #include <stddef.h>
 
+#include "gate/cases/op_file.h"
 #include "gate/cases/problem.h"
-#include "gate/document/fields.h"
-
-/* ---- the file: members have the names of their keys; NAN: the key is missing ---- */
-
-/* Literal values of a tensor. */
-struct case_values {
-    const char *tensor;
-    double *values;
-    size_t n_values;
-};
-
-struct case_file {
-    const char *op, *dtype;
-    double threshold;
-    struct case_values *inputs, *expect;
-    size_t n_inputs, n_expect;
-    struct field_other *settings; /* sizes, parameters and flags of the op */
-    size_t n_settings;
-};
-
-struct suite_file {
-    const char *schema, *name, *description;
-    const char **ops; /* files of ops of the user's, as seen from the suite's folder */
-    size_t n_ops;
-    struct case_file *cases;
-    size_t n_cases;
-};
-
-extern const struct shape case_file_shape, suite_file_shape;
-
-/* ---- what it says ---- */
 
 struct suite_case {
     char id[PROBLEM_ID_MAX];

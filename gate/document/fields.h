@@ -99,6 +99,7 @@ struct field_fault {
 #define MEMBER_TIME(member, ...) double member;
 #define MEMBER_FACTOR(member, ...) double member;
 #define MEMBER_SHARE(member, ...) double member;
+#define MEMBER_FRACTION(member) double member;
 #define MEMBER_ANY(member, ...) double member;
 #define MEMBER_COUNT(member, ...) int64_t member;
 #define MEMBER_COUNT_FROM(member, ...) int64_t member;
@@ -110,6 +111,8 @@ struct field_fault {
 #define MEMBER_MAP(member, flag, of) struct of *member; size_t n_##member;
 #define MEMBER_TEXTS(member, ...) const char **member; size_t n_##member;
 #define MEMBER_NUMBERS(member, ...) double *member; size_t n_##member;
+#define MEMBER_NUMBERS_TO(member, ...) double *member; size_t n_##member;
+#define MEMBER_OTHERS(member) struct field_other *member; size_t n_##member;
 /* clang-format on */
 
 /* Sets a fault to "POINTER: what is wrong", the pointer being short and without a ": "; always

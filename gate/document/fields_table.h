@@ -80,9 +80,10 @@
 #define TEXTS(member, flag, to, longest) \
     {AT(member), .kind = FIELD_TEXTS, .flags = flag, .most = to, .each = longest, \
      .beside = offsetof(struct OF, n_##member)}
-#define NUMBERS(member, flag, to) \
-    {AT(member), .kind = FIELD_NUMBERS, .flags = flag, .most = to, \
-     .beside = offsetof(struct OF, n_##member)}
+#define NUMBERS_TO(member, flag, from, to, largest) \
+    {AT(member), .kind = FIELD_NUMBERS, .flags = flag, .least = from, .most = to, \
+     .each = largest, .beside = offsetof(struct OF, n_##member)}
+#define NUMBERS(member, flag, to) NUMBERS_TO(member, flag, 0, to, 0)
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #define SHAPE_OF(name) \
