@@ -243,8 +243,14 @@ static void write_row(struct table *t, const struct verify_run *v, size_t i)
 static void write_text(const struct verify_run *v, struct buf *out)
 {
     static const struct table_column columns[] = {
-        {"case", false, 0}, {"result", false, 0},    {"kernel", false, 1}, {"rel. error", true, 2},
-        {"limit", true, 5}, {"/ vendor's", true, 4}, {"checks", true, 3},  {"skipped", true, 6},
+        {.title = "case"},
+        {.title = "result"},
+        {.title = "kernel", .drop = 1},
+        {.title = "rel. error", .right = true, .drop = 2},
+        {.title = "limit", .right = true, .drop = 5},
+        {.title = "/ vendor's", .right = true, .drop = 4},
+        {.title = "checks", .right = true, .drop = 3},
+        {.title = "skipped", .right = true, .drop = 6},
     };
     struct report_style style = command_style();
     struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);

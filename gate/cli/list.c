@@ -16,8 +16,9 @@ static struct table *table_of(const struct list_kind *kind)
 {
     struct table_column columns[LIST_COLUMNS_MAX];
     for (size_t i = 0; i < kind->n_columns; i++)
-        columns[i] = (struct table_column){kind->columns[i].title, kind->columns[i].right,
-                                           kind->columns[i].drop};
+        columns[i] = (struct table_column){.title = kind->columns[i].title,
+                                           .right = kind->columns[i].right,
+                                           .drop = kind->columns[i].drop};
     return table_new(columns, kind->n_columns);
 }
 

@@ -327,7 +327,7 @@ static int print_text(struct buf *text)
 int options_print(const struct options_seen *seen)
 {
     static const struct table_column columns[] = {
-        {"option", false, 0}, {"value", false, 0}, {"from", false, 0}};
+        {.title = "option"}, {.title = "value"}, {.title = "from"}};
     static const char *const sources[] = {"default", NULL, NULL, "command line"};
     struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
     struct report_style style = {0};

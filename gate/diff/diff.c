@@ -226,7 +226,8 @@ void diff_write(const struct diff *d, bool all, const struct report_style *style
                                    : "kernel");
         for (char *at = titles[i]; *at; at++)
             *at = *at == '_' ? ' ' : *at;
-        columns[i] = (struct table_column){titles[i], i != 1 && i != COLUMNS - 1, 0};
+        columns[i] = (struct table_column){
+            .title = titles[i], .right = i != 1 && i != COLUMNS - 1, .raw = i == COLUMNS - 1};
     }
     struct table *t = table_new(columns, COLUMNS);
     for (const struct diff_row *row = d->rows; row < d->rows + d->n; row++) {
@@ -249,7 +250,6 @@ void diff_write(const struct diff *d, bool all, const struct report_style *style
         table_cell(t, TERM_PLAIN, name.data);
     }
     if (d->n > (all ? 0 : d->count[DIFF_SAME])) {
-        table_markdown(t, COLUMNS - 1, titles[COLUMNS - 1], true);
         table_write(t, style, out);
         buf_putc(out, '\n');
     }
@@ -267,7 +267,7 @@ static void put_mix(const struct diff_row *row, const struct report_style *style
     struct mix m;
     char text[64], source[LISTING_SOURCE_SIZE], what[300];
     struct table_column columns[] = {
-        {"instruction", false, 0}, {"count", true, 0}, {"what it does", false, 0}};
+        {.title = "instruction"}, {.title = "count", .right = true}, {.title = "what it does"}};
     struct table *t = table_new(columns, 3);
     mix_count(row->new.listing.n ? &row->new.listing : NULL,
               row->old.listing.n ? &row->old.listing : NULL, &m);

@@ -78,6 +78,10 @@ struct table_column {
     const char *title; /* any text; copied. NULL: the column is in Markdown alone */
     bool right;        /* aligned to the right */
     int drop;
+    const char *markdown; /* its title there, which is not copied; NULL: the same. "" leaves it out;
+                             one that begins with a space stands between the value and that of the
+                             column before, in one cell. */
+    bool raw;             /* the values are Markdown there */
 };
 
 struct table *table_new(const struct table_column *columns, size_t n_columns);
@@ -88,13 +92,6 @@ void table_cell(struct table *t, enum term_colour colour, const char *text);
 
 /* In Markdown yellow values are bold, unless they are raw, and "-" stands for none. */
 void table_write(const struct table *t, const struct report_style *style, struct buf *out);
-
-/*
- * How a column is in Markdown, where it is not as on a terminal. `title`, which is not copied: NULL
- * leaves it out; one that begins with a space stands between the value and that of the column
- * before, in one cell. `raw`: the values are Markdown.
- */
-void table_markdown(struct table *t, size_t column, const char *title, bool raw);
 
 /* One line of text in which nothing is markup, neither Markdown's nor HTML's nor a table's, and
  * nothing is a reference. */

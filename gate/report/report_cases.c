@@ -108,7 +108,7 @@ static void case_row(const struct page *p, struct table *t, const struct documen
 
 void page_cases(const struct page *p)
 {
-    enum { CASE, P50, P50_HALF, P90, RATE, CEILING, HERE, BASELINE, CHANGE, CHANGE_HALF, MDE };
+    const bool ceilings = p->d->has_ceilings && !p->d->ceilings.message;
     const char *warn_against = p->d->policy.warn_against;
     char against[REPORT_NAME_MAX], warned[REPORT_NAME_MAX];
     char vs[REPORT_NAME_MAX + 4], vs_warned[REPORT_NAME_MAX + 4];
@@ -117,41 +117,29 @@ void page_cases(const struct page *p)
     snprintf(vs_warned, sizeof vs_warned, "vs %s", report_against(warn_against, warned));
     /* What the verdict rests on stays longest. */
     struct table_column columns[13 + 3 * REPORT_MAX_PROVIDERS] = {
-        {"case", false, 0},    {"p50", true, 0},
-        {"\xc2\xb1", true, 8}, {"p90", true, 7},
-        {"rate", true, 5},     {"ceiling", true, 6},
-        {"here", true, 5},     {against, true, 4},
-        {"change", true, 0},   {"change \xc2\xb1", true, 3},
-        {"MDE", true, 1},
+        {.title = "case", .raw = true},
+        {"p50", true, 0, "p50 / p90", false},
+        {"\xc2\xb1", true, 8, "", false},
+        {"p90", true, 7, " / ", false},
+        {"rate", true, 5, "", false},
+        {"ceiling", true, 6, ceilings ? "ceiling / here" : "", false},
+        {"here", true, 5, ceilings ? " / " : "", false},
+        {against, true, 4, "", false},
+        {"change", true, 0, vs, false},
+        {"change \xc2\xb1", true, 3, " \xc2\xb1 ", false},
+        {"MDE", true, 1, NULL, false},
     };
-    size_t n = MDE + 1, n_providers = p->run->n_providers;
-    for (size_t i = 0; i < n_providers; i++) {
-        columns[n++] = (struct table_column){p->run->providers[i], true, 2};
-        columns[n++] = (struct table_column){NULL, true, 2};
-        columns[n++] = (struct table_column){"ours is", true, 2};
-    }
-    columns[n++] = (struct table_column){"verdict", false, 0};
-    if (warn_against)
-        columns[n++] = (struct table_column){vs_warned, false, 0};
-    struct table *t = table_new(columns, n);
-    bool ceilings = p->d->has_ceilings && !p->d->ceilings.message;
-    table_markdown(t, CASE, "case", true);
-    table_markdown(t, P50, "p50 / p90", false);
-    table_markdown(t, P50_HALF, NULL, false);
-    table_markdown(t, P90, " / ", false);
-    table_markdown(t, RATE, NULL, false);
-    table_markdown(t, CEILING, ceilings ? "ceiling / here" : NULL, false);
-    table_markdown(t, HERE, ceilings ? " / " : NULL, false);
-    table_markdown(t, BASELINE, NULL, false);
-    table_markdown(t, CHANGE, vs, false);
-    table_markdown(t, CHANGE_HALF, " \xc2\xb1 ", false);
-    for (size_t i = 0; i < n_providers; i++) {
+    size_t n = 11;
+    for (size_t i = 0; i < p->run->n_providers; i++) {
         snprintf(providers[i], sizeof providers[i], "%s p50 / p90", p->run->providers[i]);
-        table_markdown(t, MDE + 1 + 3 * i, providers[i], false);
-        table_markdown(t, MDE + 2 + 3 * i, " / ", false);
+        columns[n++] = (struct table_column){p->run->providers[i], true, 2, providers[i], false};
+        columns[n++] = (struct table_column){NULL, true, 2, " / ", false};
+        columns[n++] = (struct table_column){"ours is", true, 2, NULL, false};
     }
-    for (size_t i = MDE + 1 + 3 * n_providers; i < n; i++)
-        table_markdown(t, i, columns[i].title, true);
+    columns[n++] = (struct table_column){.title = "verdict", .raw = true};
+    if (warn_against)
+        columns[n++] = (struct table_column){.title = vs_warned, .raw = true};
+    struct table *t = table_new(columns, n);
     RELEASED_BY(buf_release) struct buf text = buf_of(4096);
     for (size_t i = 0; i < p->n_cases; i++)
         case_row(p, t, p->cases[i], &text);
@@ -247,14 +235,14 @@ static const char *rate(double red, double decisions, char out[UNITS_MAX])
 static struct table *table_of(const struct page *p, const struct shares *s)
 {
     struct table_column columns[3 + SHARES_MAX] = {
-        {"case", false, 0}, {"MDE", true, 0}, {"resolved", false, 0}};
+        {.title = "case", .raw = true}, {.title = "MDE", .right = true}, {.title = "resolved"}};
     char names[SHARES_MAX][UNITS_MAX], text[UNITS_MAX];
     double red, decisions;
     RELEASED_BY(buf_release) struct buf id = buf_of(4096);
     for (size_t i = 0; i < s->n; i++)
-        columns[3 + i] = (struct table_column){share_name(s->of[i].share, names[i]), true, 0};
+        columns[3 + i] =
+            (struct table_column){.title = share_name(s->of[i].share, names[i]), .right = true};
     struct table *t = table_new(columns, 3 + s->n);
-    table_markdown(t, 0, "case", true);
     for (size_t i = 0; i < p->n_calibrated; i++) {
         const struct document_calibrated *one = p->calibrated[i];
         buf_clear(&id);

@@ -137,14 +137,14 @@ void covered_add(struct covered_sums *sums, const char *op, const struct documen
 
 struct table *covered_table(const struct covered_sums *sums)
 {
-    struct table_column columns[2 + COVERED_OPS] = {{"covered", false, 0}, {"class", false, 0}};
+    struct table_column columns[2 + COVERED_OPS] = {{.title = "covered"}, {.title = "class"}};
     char text[64];
     int64_t pairs = 0;
     size_t at = 0;
     if (!sums->n)
         return NULL;
     for (size_t i = 0; i < sums->n; i++)
-        columns[2 + i] = (struct table_column){sums->of[i].name, true, 0};
+        columns[2 + i] = (struct table_column){.title = sums->of[i].name, .right = true};
     struct table *t = table_new(columns, 2 + sums->n);
     for (size_t i = 0; i < document_covered_shape.n; i++) {
         const struct field *group = &document_covered_shape.fields[i];

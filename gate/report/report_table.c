@@ -20,12 +20,9 @@ struct cell {
 };
 
 struct column {
-    bool right, shown;
-    bool hidden;          /* on a terminal */
-    bool other, raw;      /* in Markdown it is not as on a terminal; the values are Markdown */
-    const char *markdown; /* its title then; NULL: it is left out */
-    bool used;            /* a cell below the title is not empty */
-    int drop;
+    struct table_column is; /* without its title */
+    bool hidden, shown;     /* on a terminal */
+    bool used;              /* a cell below the title is not empty */
     int width;
 };
 
@@ -44,8 +41,7 @@ struct table *table_new(const struct table_column *columns, size_t n_columns)
     t->columns = xcalloc(n_columns, sizeof *t->columns);
     t->n_columns = n_columns;
     for (size_t i = 0; i < n_columns; i++)
-        t->columns[i] = (struct column){
-            .right = columns[i].right, .drop = columns[i].drop, .hidden = !columns[i].title};
+        t->columns[i] = (struct column){.is = columns[i], .hidden = !columns[i].title};
     for (size_t i = 0; i < n_columns; i++)
         table_cell(t, TERM_BOLD, columns[i].title ? columns[i].title : "");
     return t;
@@ -94,7 +90,7 @@ static size_t fit(const struct table *t, int width)
         struct column *worst = NULL;
         for (size_t i = 0; i < t->n_columns; i++) {
             struct column *c = &t->columns[i];
-            if (c->shown && c->drop > 0 && (!worst || c->drop >= worst->drop))
+            if (c->shown && c->is.drop > 0 && (!worst || c->is.drop >= worst->is.drop))
                 worst = c;
         }
         if (!worst)
@@ -117,11 +113,11 @@ static void write_row(const struct table *t, const struct cell *row, bool colour
         if (!column->shown)
             continue;
         if (cell->width > 0) {
-            buf_printf(out, "%*s", waiting + (column->right ? space : 0), "");
+            buf_printf(out, "%*s", waiting + (column->is.right ? space : 0), "");
             term_colour_begin(colour, cell->colour, out);
             buf_puts(out, t->texts.data + cell->text);
             term_colour_end(colour, cell->colour, out);
-            waiting = GAP + (column->right ? 0 : space);
+            waiting = GAP + (column->is.right ? 0 : space);
         } else {
             waiting += column->width + GAP;
         }
@@ -172,22 +168,14 @@ void markdown_code(const char *text, struct buf *out)
     buf_putc(out, '`');
 }
 
-void table_markdown(struct table *t, size_t column, const char *title, bool raw)
-{
-    struct column *c = &t->columns[column];
-    c->other = true;
-    c->markdown = title;
-    c->raw = raw;
-}
-
 static bool is_joined(const struct column *c)
 {
-    return c->other && c->markdown && c->markdown[0] == ' ';
+    return c->is.markdown && c->is.markdown[0] == ' ';
 }
 
 static bool is_in_markdown(const struct column *c)
 {
-    return c->other ? c->markdown != NULL : !c->hidden;
+    return c->is.markdown ? c->is.markdown[0] != '\0' : !c->hidden;
 }
 
 static void put_row(const struct table *t, const struct cell *row, struct buf *out)
@@ -197,9 +185,10 @@ static void put_row(const struct table *t, const struct cell *row, struct buf *o
         const struct column *column = &t->columns[i];
         if (!is_in_markdown(column))
             continue;
-        const bool title = row == t->cells && column->other, joined = is_joined(column);
-        const char *text = t->texts.data + row[i].text;
-        const bool is_bold = !title && row[i].colour == TERM_YELLOW && !column->raw && row[i].width;
+        const bool title = row == t->cells, joined = is_joined(column);
+        const char *text =
+            title && column->is.markdown ? column->is.markdown : t->texts.data + row[i].text;
+        const bool is_bold = row[i].colour == TERM_YELLOW && !column->is.raw && row[i].width;
         const char *bold = is_bold ? "**" : "";
         if (!joined) {
             buf_puts(out, separator);
@@ -207,11 +196,11 @@ static void put_row(const struct table *t, const struct cell *row, struct buf *o
         }
         if (joined && (title || !row[i].width))
             continue;
-        buf_printf(out, "%s%s", joined ? column->markdown : "", bold);
-        if (column->raw && !title)
+        buf_printf(out, "%s%s", joined ? column->is.markdown : "", bold);
+        if (column->is.raw && !title)
             buf_puts(out, text);
         else
-            markdown_text(title ? column->markdown : row[i].width ? text : "-", out);
+            markdown_text(*text ? text : "-", out);
         buf_puts(out, bold);
     }
     buf_puts(out, " |\n");
@@ -224,7 +213,7 @@ void table_write(const struct table *t, const struct report_style *style, struct
         put_row(t, t->cells, out);
         for (size_t i = 0; i < t->n_columns; i++)
             if (is_in_markdown(&t->columns[i]) && !is_joined(&t->columns[i]))
-                buf_puts(out, t->columns[i].right ? "|--:" : "|:--");
+                buf_puts(out, t->columns[i].is.right ? "|--:" : "|:--");
         buf_puts(out, "|\n");
         for (size_t at = t->n_columns; at + t->n_columns <= t->n_cells; at += t->n_columns)
             put_row(t, &t->cells[at], out);

@@ -54,8 +54,10 @@ TEST(widths)
 
 TEST(table)
 {
-    static const struct table_column columns[] = {
-        {"name", false, 0}, {"extra", true, 2}, {"n", true, 0}, {"last", false, 1}};
+    static const struct table_column columns[] = {{.title = "name"},
+                                                  {.title = "extra", .right = true, .drop = 2},
+                                                  {.title = "n", .right = true},
+                                                  {.title = "last", .drop = 1}};
     static const struct report_style narrow = {.width = 20}, tiny = {.width = 3};
     struct table *t = table_new(columns, 4);
     table_cell(t, TERM_PLAIN, "\xe5\xb9\x85\xe5\xba\x83");
