@@ -241,9 +241,10 @@ static void skip_space(struct json_scan *s)
         s->at++;
 }
 
-/* Passes over what stands between two tokens. */
-static bool pass_mark(struct json_scan *s)
+bool json_scan_next(struct json_scan *s)
 {
+    if (s->fault) /* its place is kept */
+        return false;
     skip_space(s);
     if (s->state == JSON_COLON) {
         if (!take(s, ':'))
@@ -251,17 +252,8 @@ static bool pass_mark(struct json_scan *s)
         s->state = JSON_VALUE;
     } else if (s->state == JSON_COMMA_OR_END && take(s, ',')) {
         s->state = is_object(s) ? JSON_KEY : JSON_VALUE;
-    } else {
-        return true;
     }
     skip_space(s);
-    return true;
-}
-
-bool json_scan_next(struct json_scan *s)
-{
-    if (s->fault || !pass_mark(s)) /* the place of a fault is kept */
-        return false;
     s->start = s->at;
     return !(s->state == JSON_END && s->at == s->len) && check_token(s);
 }

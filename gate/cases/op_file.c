@@ -348,10 +348,15 @@ static void hash_definition(struct own_op *own, const struct buf *text)
     own->op.sha256 = own->sha256;
 }
 
-static enum gate_status use(const char *path, const struct buf *text, struct gate_error *err)
+enum gate_status own_op_use(const char *path, struct gate_error *err)
 {
+    RELEASED_BY(buf_release) struct buf text = buf_of(OP_FILE_MAX);
     struct own_op *own;
-    TRY(own_op_parse(path, text->data, text->len, &own, err));
+    for (size_t i = 0; i < n_used; i++)
+        if (!strcmp(used[i]->own->path, path))
+            return GATE_OK;
+    TRY(file_read(path, &text, err));
+    TRY(own_op_parse(path, text.data, text.len, &own, err));
     const char *second = own->file.second_reference;
     if (n_used == OPS_OWN_MAX ||
         (size_t)snprintf(own->path, sizeof own->path, "%s", path) >= sizeof own->path ||
@@ -361,18 +366,8 @@ static enum gate_status use(const char *path, const struct buf *text, struct gat
         return gate_fail(err, GATE_USAGE, "'%s': a suite has at most %d ops of its own", path,
                          OPS_OWN_MAX);
     }
-    hash_definition(own, text);
+    hash_definition(own, &text);
     used[n_used++] = &own->op;
     op_use(used, n_used);
     return GATE_OK;
-}
-
-enum gate_status own_op_use(const char *path, struct gate_error *err)
-{
-    RELEASED_BY(buf_release) struct buf text = buf_of(OP_FILE_MAX);
-    for (size_t i = 0; i < n_used; i++)
-        if (!strcmp(used[i]->own->path, path))
-            return GATE_OK;
-    TRY(file_read(path, &text, err));
-    return use(path, &text, err);
 }

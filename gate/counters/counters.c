@@ -10,7 +10,6 @@
 #include "gate/base/alloc.h"
 #include "gate/base/buf.h"
 
-#define STALLED(reason) "smsp__average_warps_issue_stalled_" reason "_per_issue_active.ratio"
 #define LSU(what) "l1tex__" what ".sum"
 
 /* Floors: percentage points, bytes, and warps that wait for each instruction that is issued. */
@@ -21,6 +20,10 @@
 #define OF_INSTRUCTIONS 0.01
 
 /* clang-format off */
+#define STALL(key, said, reason, times, only, what, why) \
+    X(stall_##key, said, "smsp__average_warps_issue_stalled_" reason "_per_issue_active.ratio", \
+      NULL, "warps that " what ", for each instruction issued" why, COUNTER_RATIO, \
+      COUNTER_PLAIN, WARPS, times, only)
 #define COUNTERS \
     X(sm_busy, "SMs at work", "sm__cycles_active.avg", "sm__cycles_elapsed.max", \
       "share of the time in which an SM has work: less is too few blocks, or blocks of " \
@@ -71,47 +74,28 @@
       "32-byte sectors of local memory: registers that were spilled, or an array whose index is " \
       "not known to the compiler", \
       COUNTER_COUNT, COUNTER_SUM, OF_INSTRUCTIONS, 2, false) \
-    X(stall_barrier, "waiting at barriers", STALLED("barrier"), NULL, \
-      "warps that wait for others of their block (__syncthreads), for each instruction issued", \
-      COUNTER_RATIO, COUNTER_PLAIN, WARPS, 1.5, false) \
-    X(stall_long_scoreboard, "waiting for memory", STALLED("long_scoreboard"), NULL, \
-      "warps that wait for global or local memory, for each instruction issued: loads come too " \
-      "late, or too few are in flight", \
-      COUNTER_RATIO, COUNTER_PLAIN, WARPS, 1, false) \
-    X(stall_short_scoreboard, "waiting for shared memory", STALLED("short_scoreboard"), NULL, \
-      "warps that wait for shared memory, MUFU or shuffles, for each instruction issued", \
-      COUNTER_RATIO, COUNTER_PLAIN, WARPS, 1, false) \
-    X(stall_mio_throttle, "full queue to shared memory", STALLED("mio_throttle"), NULL, \
-      "warps that wait for room in the queue to shared memory, MUFU and shuffles, for each " \
-      "instruction issued", \
-      COUNTER_RATIO, COUNTER_PLAIN, WARPS, 1, false) \
-    X(stall_lg_throttle, "full queue to memory", STALLED("lg_throttle"), NULL, \
-      "warps that wait for room in the queue to global and local memory, for each instruction " \
-      "issued: too many accesses, or each takes too many turns", \
-      COUNTER_RATIO, COUNTER_PLAIN, WARPS, 1, false) \
-    X(stall_math_pipe, "waiting for arithmetic", STALLED("math_pipe_throttle"), NULL, \
-      "warps that wait for an arithmetic unit that is in use, for each instruction issued", \
-      COUNTER_RATIO, COUNTER_PLAIN, WARPS, 1, false) \
-    X(stall_wait, "fixed latency", STALLED("wait"), NULL, \
-      "warps that wait for their own last instruction, for each instruction issued", \
-      COUNTER_RATIO, COUNTER_PLAIN, WARPS, 1, false) \
-    X(stall_no_instruction, "no instruction", STALLED("no_instruction"), NULL, \
-      "warps that wait for their code, for each instruction issued: the program is too long for " \
-      "its cache, or just began", \
-      COUNTER_RATIO, COUNTER_PLAIN, WARPS, 1, false) \
-    X(stall_membar, "waiting at fences", STALLED("membar"), NULL, \
-      "warps that wait at a memory fence, for each instruction issued", \
-      COUNTER_RATIO, COUNTER_PLAIN, WARPS, 1.5, false) \
-    X(stall_drain, "waiting for stores", STALLED("drain"), NULL, \
-      "warps that ended and wait for their stores, for each instruction issued", \
-      COUNTER_RATIO, COUNTER_PLAIN, WARPS, 1, false) \
-    X(stall_sleeping, "asleep", STALLED("sleeping"), NULL, \
-      "warps that sleep, in a loop that asks whether something is done, for each " \
-      "instruction issued", \
-      COUNTER_RATIO, COUNTER_PLAIN, WARPS, 1, false) \
-    X(stall_gmma, "waiting for wgmma", STALLED("gmma"), NULL, \
-      "warps that wait for the others of their warpgroup at a wgmma, for each instruction issued", \
-      COUNTER_RATIO, COUNTER_PLAIN, WARPS, 1, true)
+    STALL(barrier, "waiting at barriers", "barrier", 1.5, false, \
+          "wait for others of their block (__syncthreads)", "") \
+    STALL(long_scoreboard, "waiting for memory", "long_scoreboard", 1, false, \
+          "wait for global or local memory", ": loads come too late, or too few are in flight") \
+    STALL(short_scoreboard, "waiting for shared memory", "short_scoreboard", 1, false, \
+          "wait for shared memory, MUFU or shuffles", "") \
+    STALL(mio_throttle, "full queue to shared memory", "mio_throttle", 1, false, \
+          "wait for room in the queue to shared memory, MUFU and shuffles", "") \
+    STALL(lg_throttle, "full queue to memory", "lg_throttle", 1, false, \
+          "wait for room in the queue to global and local memory", \
+          ": too many accesses, or each takes too many turns") \
+    STALL(math_pipe, "waiting for arithmetic", "math_pipe_throttle", 1, false, \
+          "wait for an arithmetic unit that is in use", "") \
+    STALL(wait, "fixed latency", "wait", 1, false, "wait for their own last instruction", "") \
+    STALL(no_instruction, "no instruction", "no_instruction", 1, false, \
+          "wait for their code", ": the program is too long for its cache, or just began") \
+    STALL(membar, "waiting at fences", "membar", 1.5, false, "wait at a memory fence", "") \
+    STALL(drain, "waiting for stores", "drain", 1, false, "ended and wait for their stores", "") \
+    STALL(sleeping, "asleep", "sleeping", 1, false, \
+          "sleep, in a loop that asks whether something is done", "") \
+    STALL(gmma, "waiting for wgmma", "gmma", 1, true, \
+          "wait for the others of their warpgroup at a wgmma", "")
 
 #define X(key, said, first, second, means, in, made, least, times, only) \
     {.name = #key, .label = said, .metric = first, .other = second, .meaning = means, \

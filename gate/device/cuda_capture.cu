@@ -26,13 +26,13 @@ extern "C" {
 #define CAPTURE_INFO cudaStreamGetCaptureInfo_v3
 #endif
 
-/* The nodes that launches end with, in the order of the launches. All zero: of no launch. */
+/* The nodes that launches end with, in the order of the launches. */
 struct ends {
     bool unknown; /* not told here (cuda_serial_is_told), or the capture is broken */
     cudaGraphNode_t *node;
     size_t n, room;
     size_t *end; /* by launch: where in `node` its own end */
-    unsigned n_launches, launches_room;
+    unsigned n_launches;
 };
 
 #ifdef GRAPH_EDGES
@@ -50,10 +50,6 @@ static enum gate_status keep(struct ends *e, const cudaGraphNode_t *nodes, size_
     if (e->n + n > e->room) {
         e->room = 2 * (e->n + n);
         e->node = (cudaGraphNode_t *)xrealloc(e->node, e->room, sizeof(*e->node));
-    }
-    if (e->n_launches == e->launches_room) {
-        e->launches_room = e->launches_room ? 2 * e->launches_room : 64;
-        e->end = (size_t *)xrealloc(e->end, e->launches_room, sizeof(*e->end));
     }
     for (size_t i = 0; i < n; i++)
         e->node[e->n++] = nodes[i];
@@ -236,19 +232,6 @@ static const char capture_rule[] =
     "a launch must only enqueue work on the stream it is given: it may not synchronise, allocate, "
     "free, call back to the host or use another stream";
 
-static enum gate_status refuse_node(cudaGraphNodeType type, struct gate_error *err)
-{
-    switch (type) {
-    case cudaGraphNodeTypeMemAlloc:
-    case cudaGraphNodeTypeMemFree:
-        return gate_fail(err, GATE_WRONG, "the launches allocate or free memory; %s", capture_rule);
-    case cudaGraphNodeTypeHost:
-        return gate_fail(err, GATE_WRONG, "the launches call back to the host; %s", capture_rule);
-    default:
-        return GATE_OK;
-    }
-}
-
 /* A launch that left no node did its work, if any, where it would not be timed. `others`: nodes
  * that are the gate's own. */
 static enum gate_status check_nodes(cudaGraph_t graph, unsigned launches, unsigned others,
@@ -265,8 +248,14 @@ static enum gate_status check_nodes(cudaGraph_t graph, unsigned launches, unsign
     for (size_t i = 0; i < count && error == cudaSuccess && status == GATE_OK; i++) {
         cudaGraphNodeType type;
         error = cudaGraphNodeGetType(nodes[i], &type);
-        if (error == cudaSuccess)
-            status = refuse_node(type, err);
+        if (error != cudaSuccess)
+            break;
+        const bool allocates =
+            type == cudaGraphNodeTypeMemAlloc || type == cudaGraphNodeTypeMemFree;
+        if (allocates || type == cudaGraphNodeTypeHost)
+            status = gate_fail(err, GATE_WRONG, "the launches %s; %s",
+                               allocates ? "allocate or free memory" : "call back to the host",
+                               capture_rule);
     }
     free(nodes);
     CUDA_TRY(error, err);
@@ -314,6 +303,7 @@ enum gate_status cuda_capture(struct cuda_device *d, const struct cuda_launches 
                               struct gate_error *err)
 {
     struct ends ends = {};
+    ends.end = (size_t *)xcalloc(launches->n, sizeof(*ends.end));
     enum gate_status status = capture(d, launches, behind, work, &ends, graph, err);
     if (status == GATE_OK)
         status = check_nodes(*graph, launches->n, behind != NULL, err);

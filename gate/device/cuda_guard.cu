@@ -105,14 +105,6 @@ static enum gate_status offer(const struct cuda_device *d, const struct guard_dr
     return GATE_OK;
 }
 
-/* For memory that is there, so that there is a driver; 0 where it no longer says. */
-static size_t unit_of(const struct guard_driver *v, const struct cuda_device *d)
-{
-    const CUmemAllocationProp p = properties(d);
-    size_t bytes = 0;
-    return v->granularity(&bytes, &p, CU_MEM_ALLOC_GRANULARITY_MINIMUM) == CUDA_SUCCESS ? bytes : 0;
-}
-
 /* Memory for some of the addresses. The mapping keeps it, so its handle is let go. */
 static enum gate_status map_some(const struct guard_driver *v, const struct cuda_device *d,
                                  CUdeviceptr at, size_t bytes, struct gate_error *err)
@@ -194,13 +186,15 @@ enum gate_status cuda_alloc_apart(struct device *device, const struct device_pie
     return GATE_OK;
 }
 
-/* After an error of the device this fails as well, and the worker is about to end. */
+/* There is such memory, so that there is a driver. After an error of the device this fails as well,
+ * and the worker is about to end. */
 void cuda_free_apart(struct device *device, const struct device_memory *m)
 {
     const struct guard_driver *v = driver();
-    const size_t whole = unit_of(v, cuda_of(device));
+    const CUmemAllocationProp p = properties(cuda_of(device));
+    size_t whole = 0;
     if (cudaDeviceSynchronize() != cudaSuccess)
         (void)cudaGetLastError();
-    if (whole)
+    if (v->granularity(&whole, &p, CU_MEM_ALLOC_GRANULARITY_MINIMUM) == CUDA_SUCCESS)
         unmap_pieces(v, &m->apart, m->apart.n, (CUdeviceptr)m->data, whole);
 }

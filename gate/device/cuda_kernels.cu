@@ -183,24 +183,6 @@ static bool add_other(cudaGraphNode_t node, cudaGraphNodeType type, uint64_t *se
     }
 }
 
-static bool add_nodes(const struct driver *d, const cudaGraphNode_t *nodes, size_t n,
-                      struct kernel_list *list)
-{
-    for (size_t i = 0; i < n; i++) {
-        cudaGraphNodeType type;
-        if (cudaGraphNodeGetType(nodes[i], &type) != cudaSuccess)
-            return false;
-        list->sequence = seed_hash(list->sequence, &type, sizeof(type));
-        list->order = seed_hash(list->order, &type, sizeof(type));
-        const bool known = type == cudaGraphNodeTypeKernel
-                               ? add_node(d, nodes[i], list)
-                               : add_other(nodes[i], type, &list->sequence);
-        if (!known)
-            return false;
-    }
-    return true;
-}
-
 static size_t index_of(const cudaGraphNode_t *nodes, size_t n, cudaGraphNode_t node)
 {
     size_t i = 0;
@@ -240,8 +222,18 @@ static bool add_graph(const struct driver *d, cudaGraph_t graph, struct kernel_l
     if (cudaGraphGetNodes(graph, NULL, &n) != cudaSuccess || n == 0)
         return false;
     cudaGraphNode_t *const nodes = (cudaGraphNode_t *)xcalloc(n, sizeof(*nodes));
-    const bool known = cudaGraphGetNodes(graph, nodes, &n) == cudaSuccess &&
-                       add_nodes(d, nodes, n, list) && mix_edges(graph, nodes, n, list);
+    bool known = cudaGraphGetNodes(graph, nodes, &n) == cudaSuccess;
+    for (size_t i = 0; i < n && known; i++) {
+        cudaGraphNodeType type;
+        known = cudaGraphNodeGetType(nodes[i], &type) == cudaSuccess;
+        if (!known)
+            break;
+        list->sequence = seed_hash(list->sequence, &type, sizeof(type));
+        list->order = seed_hash(list->order, &type, sizeof(type));
+        known = type == cudaGraphNodeTypeKernel ? add_node(d, nodes[i], list)
+                                                : add_other(nodes[i], type, &list->sequence);
+    }
+    known = known && mix_edges(graph, nodes, n, list);
     free(nodes);
     return known;
 }
@@ -302,10 +294,20 @@ static enum gate_status not_a_chain(struct gate_error *err)
     return gate_fail(err, GATE_USAGE, "the nodes of a launch do not run one after the other");
 }
 
-static enum gate_status walk(cudaGraph_t graph, struct chain *c, size_t count,
-                             struct gate_error *err)
+/* To be released in any case. *each: the nodes of a launch. */
+static enum gate_status chain_of(cudaGraph_t graph, unsigned launches, struct chain *c,
+                                 unsigned *each, struct gate_error *err)
 {
-    size_t n = 1;
+    size_t count = 0, n = 1;
+    CUDA_TRY(cudaGraphGetNodes(graph, NULL, &count), err);
+    if (launches == 0 || count == 0 || count % launches != 0)
+        return gate_fail(err, GATE_USAGE, "not all launches have the same number of nodes");
+    *each = (unsigned)(count / launches);
+    if (*each > DEVICE_NODES_MAX)
+        return gate_fail(err, GATE_USAGE, "a launch has %u nodes, and %d are the most", *each,
+                         DEVICE_NODES_MAX);
+    c->node = (cudaGraphNode_t *)xcalloc(count, sizeof(*c->node));
+    c->edge = (cudaGraphEdgeData *)xcalloc(count, sizeof(*c->edge));
     if (cudaGraphGetRootNodes(graph, NULL, &n) != cudaSuccess || n != 1)
         return not_a_chain(err);
     CUDA_TRY(cudaGraphGetRootNodes(graph, c->node, &n), err);
@@ -320,23 +322,6 @@ static enum gate_status walk(cudaGraph_t graph, struct chain *c, size_t count,
         c->edge[c->n] = edge[0];
     }
     return GATE_OK;
-}
-
-/* To be released in any case. *each: the nodes of a launch. */
-static enum gate_status chain_of(cudaGraph_t graph, unsigned launches, struct chain *c,
-                                 unsigned *each, struct gate_error *err)
-{
-    size_t count = 0;
-    CUDA_TRY(cudaGraphGetNodes(graph, NULL, &count), err);
-    if (launches == 0 || count == 0 || count % launches != 0)
-        return gate_fail(err, GATE_USAGE, "not all launches have the same number of nodes");
-    *each = (unsigned)(count / launches);
-    if (*each > DEVICE_NODES_MAX)
-        return gate_fail(err, GATE_USAGE, "a launch has %u nodes, and %d are the most", *each,
-                         DEVICE_NODES_MAX);
-    c->node = (cudaGraphNode_t *)xcalloc(count, sizeof(*c->node));
-    c->edge = (cudaGraphEdgeData *)xcalloc(count, sizeof(*c->edge));
-    return walk(graph, c, count, err);
 }
 
 static enum gate_status driver_of(struct driver *driver, struct gate_error *err)

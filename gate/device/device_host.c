@@ -225,26 +225,24 @@ static enum gate_status host_compare(struct device *, const struct kg_tensor *ou
 }
 
 /* Four lanes, so that the multiplications do not wait for each other. */
-static uint64_t hash_bytes(const unsigned char *byte, size_t bytes)
-{
-    uint64_t lane[4] = {bytes, ~bytes, bytes + 1, bytes - 1}, word;
-    size_t i = 0;
-    for (; i + 32 <= bytes; i += 32)
-        for (unsigned j = 0; j < 4; j++) {
-            memcpy(&word, byte + i + 8 * j, sizeof word);
-            lane[j] = (lane[j] ^ word) * 0x9e3779b97f4a7c15u;
-            lane[j] ^= lane[j] >> 29;
-        }
-    for (; i < bytes; i++)
-        lane[i % 4] = (lane[i % 4] ^ byte[i]) * 0x100000001b3u;
-    return lane[0] ^ lane[1] * 3 ^ lane[2] * 5 ^ lane[3] * 7;
-}
-
 static enum gate_status host_hash(struct device *, const struct device_span *spans, size_t n,
                                   uint64_t *hashes, struct gate_error *)
 {
-    for (size_t i = 0; i < n; i++)
-        hashes[i] = hash_bytes(spans[i].data, spans[i].bytes);
+    for (size_t s = 0; s < n; s++) {
+        const unsigned char *byte = spans[s].data;
+        const size_t bytes = spans[s].bytes;
+        uint64_t lane[4] = {bytes, ~bytes, bytes + 1, bytes - 1}, word;
+        size_t i = 0;
+        for (; i + 32 <= bytes; i += 32)
+            for (unsigned j = 0; j < 4; j++) {
+                memcpy(&word, byte + i + 8 * j, sizeof word);
+                lane[j] = (lane[j] ^ word) * 0x9e3779b97f4a7c15u;
+                lane[j] ^= lane[j] >> 29;
+            }
+        for (; i < bytes; i++)
+            lane[i % 4] = (lane[i % 4] ^ byte[i]) * 0x100000001b3u;
+        hashes[s] = lane[0] ^ lane[1] * 3 ^ lane[2] * 5 ^ lane[3] * 7;
+    }
     return GATE_OK;
 }
 

@@ -14,23 +14,17 @@
 
 #include "gate/base/paths.h"
 
-/* The first of these where anybody may make files that nobody else can take away. It is asked what
- * all may do, not what we may: root and a user must come to the same one. */
-static const char *shared_folder(void)
-{
-    static const char *const folders[] = {"/run/lock", "/dev/shm"};
-    struct stat s;
-    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
-        if (!stat(folders[i], &s) && S_ISDIR(s.st_mode) && (s.st_mode & 01777) == 01777)
-            return folders[i];
-    return NULL;
-}
-
+/* In the first of two folders where anybody may make files that nobody else can take away. It is
+ * asked what all may do, not what we may: root and a user must come to the same one. */
 static enum gate_status write_path(const char *uuid, char out[PATH_MAX], struct gate_error *err)
 {
-    const char *chosen = environment_get("GATE_LOCKS");
-    const char *folder = chosen ? chosen : shared_folder();
+    static const char *const folders[] = {"/run/lock", "/dev/shm"};
+    const char *folder = environment_get("GATE_LOCKS");
+    struct stat s;
     char name[80];
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0] && !folder; i++)
+        if (!stat(folders[i], &s) && S_ISDIR(s.st_mode) && (s.st_mode & 01777) == 01777)
+            folder = folders[i];
     if (!folder)
         return gate_fail(err, GATE_IO,
                          "no folder for the lock of the device: all users may write neither to "

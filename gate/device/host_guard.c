@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -21,26 +20,11 @@ static bool watching;
 
 /* ---- the fault ---- */
 
-static void put(const char *text)
-{
-    if (write(STDERR_FILENO, text, strlen(text)) < 0)
-        return;
-}
-
+/* So short a text takes no memory of the heap, whose lock the kernel may hold. */
 static void report_overrun(const struct region *r, size_t distance, const char *where)
 {
-    char digits[24], *at = digits + sizeof digits;
-    *--at = '\0';
-    do
-        *--at = (char)('0' + distance % 10);
-    while (distance /= 10);
-    put("the kernel touched memory that is not its own: ");
-    put(at);
-    put(" bytes ");
-    put(where);
-    put(" '");
-    put(r->name);
-    put("'\n");
+    dprintf(STDERR_FILENO, "the kernel touched memory that is not its own: %zu bytes %s '%s'\n",
+            distance, where, r->name);
 }
 
 /* Returns to the instruction that failed, which then ends the process. */

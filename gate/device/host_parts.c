@@ -86,35 +86,30 @@ static struct part_sum measure(const struct walk *w, struct found *f, int64_t at
     return sum;
 }
 
-static void walk_band(const struct walk *w, int64_t band, struct part_sum *tiles, struct found *f)
-{
-    const int64_t end = parts_first(w->rows, (band + 1) * DEVICE_TILE);
-    memset(tiles, 0, (size_t)w->n_tiles * sizeof *tiles);
-    for (int64_t row = band * DEVICE_TILE; row < end; row++) {
-        struct part_sum sum = {0};
-        for (int64_t column = 0; column < w->columns; column++) {
-            struct part_sum more = measure(w, f, row * w->columns + column);
-            parts_add(&sum, more);
-            parts_add(&tiles[column / DEVICE_TILE], more);
-        }
-        parts_judge(w->rule, &f->parts.row, sum, w->columns, row);
-        parts_add(&f->parts.all, sum);
-    }
-    for (int64_t t = 0; t < w->n_tiles; t++) {
-        int64_t left = w->columns - t * DEVICE_TILE,
-                width = left < DEVICE_TILE ? left : DEVICE_TILE;
-        parts_judge(w->rule, &f->parts.tile, tiles[t], (end - band * DEVICE_TILE) * width,
-                    band * w->n_tiles + t);
-    }
-}
-
-static void walk_bands(void *context, int, int64_t first, int64_t end)
+static void walk_bands(void *context, int, int64_t first, int64_t last)
 {
     const struct walk *w = context;
     struct part_sum *tiles = xcalloc((size_t)w->n_tiles, sizeof *tiles);
-    for (int64_t band = first; band < end; band++) {
-        w->found[band] = (struct found){parts_nothing(), {-1, -1}, {-1, -1}};
-        walk_band(w, band, tiles, &w->found[band]);
+    for (int64_t band = first; band < last; band++) {
+        const int64_t end = parts_first(w->rows, (band + 1) * DEVICE_TILE);
+        struct found *f = &w->found[band];
+        *f = (struct found){parts_nothing(), {-1, -1}, {-1, -1}};
+        memset(tiles, 0, (size_t)w->n_tiles * sizeof *tiles);
+        for (int64_t row = band * DEVICE_TILE; row < end; row++) {
+            struct part_sum sum = {0};
+            for (int64_t column = 0; column < w->columns; column++) {
+                struct part_sum more = measure(w, f, row * w->columns + column);
+                parts_add(&sum, more);
+                parts_add(&tiles[column / DEVICE_TILE], more);
+            }
+            parts_judge(w->rule, &f->parts.row, sum, w->columns, row);
+            parts_add(&f->parts.all, sum);
+        }
+        for (int64_t t = 0; t < w->n_tiles; t++) {
+            const int64_t width = parts_first(w->columns - t * DEVICE_TILE, DEVICE_TILE);
+            parts_judge(w->rule, &f->parts.tile, tiles[t], (end - band * DEVICE_TILE) * width,
+                        band * w->n_tiles + t);
+        }
     }
     free(tiles);
 }

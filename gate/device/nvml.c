@@ -194,25 +194,6 @@ static bool read_text(char *out, size_t size, const char *proc_root, pid_t pid, 
     return true;
 }
 
-/* Looks through an open /proc/PID/fd. A link that may not be read counts as an NVIDIA device. */
-static bool any_nvidia_device(DIR *fds)
-{
-    for (struct dirent *entry; (entry = readdir(fds));) {
-        if (entry->d_name[0] == '.')
-            continue;
-        char target[PATH_MAX];
-        ssize_t n = readlinkat(dirfd(fds), entry->d_name, target, sizeof(target) - 1);
-        if (n < 0 && (errno == EACCES || errno == EPERM))
-            return true;
-        if (n <= 0)
-            continue;
-        target[n] = '\0';
-        if (!strncmp(target, "/dev/nvidia", strlen("/dev/nvidia")))
-            return true;
-    }
-    return false;
-}
-
 bool cuda_user_is_alive(const char *proc_root, pid_t pid)
 {
     char path[PATH_MAX], stat[512];
@@ -229,7 +210,15 @@ bool cuda_user_is_alive(const char *proc_root, pid_t pid)
     DIR *fds = opendir(path);
     if (!fds)
         return errno != ENOENT && errno != ENOTDIR && errno != ESRCH;
-    bool found = any_nvidia_device(fds);
+    bool found = false;
+    for (struct dirent *entry; !found && (entry = readdir(fds));) {
+        char target[PATH_MAX] = "";
+        ssize_t n = entry->d_name[0] == '.'
+                        ? 0
+                        : readlinkat(dirfd(fds), entry->d_name, target, sizeof(target) - 1);
+        found = n < 0 ? errno == EACCES || errno == EPERM /* the doubt is resolved to "busy" */
+                      : !strncmp(target, "/dev/nvidia", strlen("/dev/nvidia"));
+    }
     closedir(fds);
     return found;
 }

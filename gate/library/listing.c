@@ -169,17 +169,12 @@ void listing_opcode(const char *line, char *out, size_t size)
 
 /* ---- side by side ---- */
 
-static bool is_same_opcode(const char *a, const char *b)
+static int compare_opcodes(const char *a, const char *b)
 {
     char x[24], y[24];
     listing_opcode(a, x, sizeof x);
     listing_opcode(b, y, sizeof y);
-    return !strcmp(x, y);
-}
-
-static bool is_same_line(const char *a, const char *b)
-{
-    return !strcmp(a, b);
+    return strcmp(x, y);
 }
 
 #define ALONE SIZE_MAX
@@ -188,12 +183,12 @@ static bool is_same_line(const char *a, const char *b)
  * several such choices the one that leaves out lines of a sooner. NULL: more than `most` lines of a
  * side lie between the first and the last that have no other. */
 static size_t *align(const struct listing *a, const struct listing *b,
-                     bool (*same)(const char *, const char *), size_t most)
+                     int (*compare)(const char *, const char *), size_t most)
 {
     size_t begin = 0, n = a->n, m = b->n;
-    while (begin < n && begin < m && same(a->line[begin], b->line[begin]))
+    while (begin < n && begin < m && !compare(a->line[begin], b->line[begin]))
         begin++;
-    for (; n > begin && m > begin && same(a->line[n - 1], b->line[m - 1]); n--)
+    for (; n > begin && m > begin && !compare(a->line[n - 1], b->line[m - 1]); n--)
         m--;
     if (n - begin > most || m - begin > most)
         return NULL;
@@ -203,16 +198,16 @@ static size_t *align(const struct listing *a, const struct listing *b,
     for (size_t i = n; i-- > begin;)
         for (size_t k = m; k-- > begin;) {
             uint16_t *at = &common[(i - begin) * row + k - begin];
-            at[0] = same(a->line[i], b->line[k]) ? (uint16_t)(at[row + 1] + 1)
-                    : at[row] > at[1]            ? at[row]
-                                                 : at[1];
+            at[0] = !compare(a->line[i], b->line[k]) ? (uint16_t)(at[row + 1] + 1)
+                    : at[row] > at[1]                ? at[row]
+                                                     : at[1];
         }
     size_t *pair = xcalloc(a->n + 1, sizeof *pair), i = 0, k = begin;
     for (; i < begin; i++)
         pair[i] = i;
     while (i < n) {
         const uint16_t *at = &common[(i - begin) * row + k - begin];
-        if (k < m && same(a->line[i], b->line[k]))
+        if (k < m && !compare(a->line[i], b->line[k]))
             pair[i++] = k++;
         else if (k == m || at[row] >= at[1])
             pair[i++] = ALONE;
@@ -227,7 +222,7 @@ static size_t *align(const struct listing *a, const struct listing *b,
 
 bool listing_compare(const struct listing *old, const struct listing *new, struct buf *out)
 {
-    size_t *pair = align(old, new, is_same_line, DIFFERENT_MAX), i = 0, k = 0;
+    size_t *pair = align(old, new, strcmp, DIFFERENT_MAX), i = 0, k = 0;
     while (pair && (i < old->n || k < new->n)) {
         size_t i_end = i, k_end;
         while (i_end < old->n && pair[i_end] == ALONE)
@@ -252,7 +247,7 @@ void listing_source(const struct listing *old, const struct listing *new, const 
                     bool of_old, char out[LISTING_SOURCE_SIZE])
 {
     const struct listing *mine = of_old ? old : new, *other = of_old ? new : old;
-    size_t *pair = align(other, mine, is_same_opcode, SOURCE_MAX), i = 0, k = 0;
+    size_t *pair = align(other, mine, compare_opcodes, SOURCE_MAX), i = 0, k = 0;
     out[0] = '\0';
     for (; pair && k < mine->n; k++) {
         char own[24];
