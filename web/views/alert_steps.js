@@ -2,7 +2,7 @@
 // alert_steps.js: the buttons that take alerts a step further, for those who hold a token.
 
 import { get, post, token } from "../frame/api.js";
-import { h } from "../frame/dom.js";
+import { address, h } from "../frame/dom.js";
 import { plural } from "../frame/format.js";
 import { command } from "../frame/parts.js";
 import { accept } from "../frame/reproduce.js";
@@ -62,38 +62,15 @@ function askWhy({ label, help, reason: needed }, state, alerts) {
     });
 }
 
-let done = null; // the last action: { hash, alerts (as they were), wanted }
+let done = null; // the last action: { hash, n, wanted }
 
-const postAll = (alerts, body) => alerts.length > 0 &&
-    post("alerts", { ids: alerts.map((alert) => alert.id), ...body });
-
-/** Takes alerts back to what they were: first all to new, from where each state is one step. */
-async function takeBack({ alerts, wanted: { state, assignee } }) {
-    const by = (...names) => Map.groupBy(alerts, (a) => names.map((name) => a[name]).join())
-        .values();
-    if (state && state !== "new") await postAll(alerts, { state: "new", reason: "undone" });
-    for (const some of state ? by("state", "reason") : [])
-        await postAll(some[0].state === "new" ? [] : some,
-            { state: some[0].state, reason: some[0].reason || "undone" });
-    for (const some of assignee === undefined ? [] : by("assignee"))
-        await postAll(some, { assignee: some[0].assignee });
-}
-
-/** What was done here last, with the way back; `changed()` as below. */
-export function doneLine(changed) {
+/** What was done here last, and where its alerts are now. */
+export function doneLine() {
     if (done?.hash !== location.hash) return null;
-    const { alerts: { length: n }, wanted: { state } } = done;
-    const undo = async () => {
-        const last = done;
-        done = null;
-        await takeBack(last).catch((error) => line.replaceChildren(error.message));
-        window.dispatchEvent(new Event("alerts"));
-        if (line.contains(button)) await changed();
-    };
-    const button = h("button", { type: "button", click: undo }, "Undo");
-    const line = h("p", { role: "status" }, `${plural(n, "alert")} ${n === 1 ? "is" : "are"} ${
-        state ?? "assigned"} now. `, button);
-    return line;
+    const { n, wanted: { state } } = done;
+    return h("p", { class: "quiet", role: "status" },
+        `${plural(n, "alert")} ${n === 1 ? "is" : "are"} `,
+        state ? h("a", { href: address("alerts", { state }) }, state) : "assigned", " now.");
 }
 
 /** Whether the token that the page holds may change alerts: "yes", "no", or "none" without one. */
@@ -122,8 +99,8 @@ export function stepButtons(alerts, may, changed) {
         if (wanted === null) return;
         for (const button of row.children) button.disabled = true;
         try {
-            await postAll(alerts, wanted);
-            done = { hash: location.hash, alerts, wanted };
+            await post("alerts", { ids: alerts.map((alert) => alert.id), ...wanted });
+            done = { hash: location.hash, n: alerts.length, wanted };
             window.dispatchEvent(new Event("alerts"));
             await changed();
         } catch (error) {

@@ -82,7 +82,7 @@ async function listView(query, signal) {
                     ["error", "error grew"], ["wrong", "wrong"]]),
                 filters.case && h("span", {}, "Case ", h("code", {}, filters.case), " ",
                     h("a", { href: here({ case: "" }) }, "all cases"))),
-            signIn(may, anew), doneLine(anew),
+            signIn(may, anew), doneLine(),
             alerts.length === 0 ? nothing(state, filtered)
                 : alertList(alerts, may, anew, signal),
             h("p", { class: "pages" },
@@ -114,7 +114,7 @@ function detail(alert, may, changed, signal) {
         h("p", {}, caseLink(alert.case, alert.device), ` on ${alert.device}`),
         h("p", {}, stateBadge(alert.state), " ", alert.reason ?? "", alert.state !== "new" &&
             h("span", { class: "note" }, whoWhen(alert.who, alert.updated_ms))),
-        stepButtons([alert], may, changed), doneLine(changed), signIn(may, changed),
+        stepButtons([alert], may, changed), doneLine(), signIn(may, changed),
         h("figure", { class: "level" }, picture(h("div", { role: "img",
             "aria-label": "The trend from two weeks before the step to two weeks after it" }),
         alert, PICTURE, signal, caption), caption),
