@@ -370,15 +370,12 @@ describe("run", { skip }, () => {
         assert.match(await open20.innerText(), /MDE 3.10.%, over the threshold of 2.00.%/);
     });
 
-    it.test("raw samples of both sides are drawn, and their quantiles told", {}, async (page) => {
+    it.test("raw samples of both sides are drawn", {}, async (page) => {
         await openCaseOf(page, it.uuids.at(-2));
         const ecdf = page.locator("svg.ecdf");
         assert.match(await ecdf.getAttribute("aria-label"),
             /ours, median 19.\d\d.µs; baseline, median 18.\d\d.µs/);
         assert.equal(await ecdf.locator(".series path").count(), 2);
-        await page.click("summary:has-text('samples')");
-        const row = page.locator("details[open] tbody tr").first();
-        assert.match(await row.innerText(), /ours\s+40\s+19/);
     });
 
     it.test("a run says how to repeat it, and its numbers can be taken away", {}, async (page) => {

@@ -127,7 +127,5 @@ export const TERMS = {
     side: "ours: the code under test. baseline: the stored one. Others are libraries timed " +
         "beside them.",
     kernel: "The variant of the kernel that the library chose.",
-    samples: "The number of measured times, over all processes.",
-    quantile: "The time that this share of the samples did not exceed: p25 is a quarter.",
     seed: "All inputs of the run follow from this number.",
 };

@@ -4,13 +4,11 @@
 import { h, round, s, term } from "../frame/dom.js";
 import { duration, multiples, roundStep, unitOf } from "../frame/format.js";
 import { detailWidth } from "../frame/lists.js";
-import { tableOf } from "../frame/parts.js";
 
 const MOST_WIDTH = 480;
 const HEIGHT = 210;
 const PLOT = { left: 44, right: 14, top: 10, bottom: 30 };
-const QUANTILES = [["lowest", 0], ["p10", 0.1], ["p25", 0.25], ["p50", 0.5], ["p75", 0.75],
-    ["p90", 0.9], ["highest", 1]];
+
 /** Base64 of little-endian float32, as nanoseconds, sorted; empty where there is nothing. */
 function decode(text) {
     let bytes;
@@ -99,12 +97,5 @@ export function samplesSection(item) {
     return h("section", { class: "panel" },
         h("h3", {}, term("ecdf", "Samples"),
             h("span", { class: "quiet" }, "share of samples that took at most this time")),
-        h("div", { class: "wide-chart" }, picture(drawn)), key(drawn),
-        h("details", { class: "data" }, h("summary", {}, "Numbers of the samples"),
-            tableOf(`Samples of ${item.id}`, [
-                ["side", "Side", (c) => c.name, "row"],
-                ["samples", "Samples", (c) => c.values.length, "number"],
-                ...QUANTILES.map(([name, q]) =>
-                    ["quantile", name, (c) => duration(quantile(c.values, q)), "number"]),
-            ], curves)));
+        h("div", { class: "wide-chart" }, picture(drawn)), key(drawn));
 }
