@@ -15,18 +15,6 @@ function orderLanes(a, b) {
         (a.provider < b.provider ? -1 : a.provider > b.provider ? 1 : newest(b) - newest(a));
 }
 
-/** The index of the value that is nearest in a sorted array. */
-export function nearest(sorted, value) {
-    let lo = 0;
-    let hi = sorted.length - 1;
-    while (hi - lo > 1) {
-        const middle = (lo + hi) >> 1;
-        if (sorted[middle] <= value) lo = middle;
-        else hi = middle;
-    }
-    return value - sorted[lo] <= sorted[hi] - value ? lo : hi;
-}
-
 /**
  * { x (times in ms), lanes } of the answer. A lane: { provider, role, contract, index (of its
  * colour), former (an older contract), columns, at }.

@@ -53,12 +53,12 @@ function commitsOf(event) {
     return [", commits ", commitRange(event), event.subject && [", ", causeSubject(event)]];
 }
 
-/** The list beside a chart; `point(event)` shows one in the chart, where there is one. */
+/** The list beside a chart; `point(event)` shows one in the chart, where it is told of a point. */
 export function eventList(events, point = null) {
     const newest = [...events].reverse();
     function item(event) {
         const words = [eventSwatch(event.kind), h("span", {}, event.words)];
-        const show = point ? h("button", {
+        const show = event.i >= 0 ? h("button", {
             type: "button", class: "event", click: () => point(event), title: "Show in the chart",
         }, words) : h("div", { class: "event" }, words);
         return h("li", {}, show, h("p", { class: "note" }, time(event.time_ms),

@@ -16,7 +16,7 @@ import { RESOURCES, YARDSTICKS } from "./specs.js";
 import { choice, zoomButtons } from "./tools.js";
 import { draw, drawn, placed, render, savePoints, shown, specify } from "./trend_draw.js";
 import {
-    changeLane, clicked, drop, moved, open, pick, place, placeOf, showPoint, speak, step,
+    changeLane, clicked, drop, isKnown, moved, open, pick, place, showPoint, speak, step,
 } from "./trend_point.js";
 import { all, move, pan, zoom, zoomed } from "./trend_range.js";
 import { h } from "../frame/dom.js";
@@ -40,7 +40,7 @@ const elements = (t) => ({
 });
 
 /** The times, the error and each resource: each gets its spec, and its u while it is drawn. The
- *  words of a part are explained to the pointer; the keys meet them in the table's heads. */
+ *  words of a part are explained to the pointer; the keys meet them in the list of words. */
 const partsOf = () => [{ label: " " }, { term: "error", label: "Error against the reference",
     unit: "relative, Frobenius norm" }, ...RESOURCES].map((resource) => {
     const box = h("div", { class: "plot-box", "aria-hidden": "true" });
@@ -138,7 +138,7 @@ function listen(t) {
  * The chart and its events: { chart, events, attached(), limit(of the error) }. `whole`: the answer
  * of /trends with each of its points.
  * `state`: { y, fit ("ours", or "all" for providers that are far off too), hide (Set),
- * span ([from, to] in ms, or null), point ({ run, time, provider } that was picked, or null) },
+ * span ([from, to] in ms, or null), point ({ run, provider } that was picked, or null) },
  * changed in place; `chosen()` is called when a choice has, `save()` when the rest has.
  * `choices`: what else there is to choose, among the tools.
  */
@@ -171,8 +171,7 @@ export function trendChart({ whole, state, save, chosen, signal, choices }) {
             draw(t);
         },
         events: eventList(t.events, (event) => {
-            const found = placeOf(t.model, shown(t), { run: event.run, time: event.time_ms });
-            if (found) pick(t, found.lane, found.i);
+            pick(t, shown(t).find((lane) => isKnown(lane, event.i)), event.i);
             speak(t);
             t.surface.scrollIntoView({ block: "nearest" });
         }),

@@ -19,20 +19,18 @@ export const drawn = (t) => t.parts.filter((p) => p.u);
 export function placed(model, whole) {
     const candidates = model.lanes.filter((l) => l.role === "candidate");
     return eventsOf(whole).map((e) => {
-        const lane = candidates.find((l) => l.columns.run.includes(e.run));
-        const i = lane ? lane.at.indexOf(lane.columns.run.indexOf(e.run))
-            : e.kind === "wrong" ? -1 : model.x.findIndex((v, k) => v >= e.time_ms &&
-                candidates.some((l) => isKnown(l, k)));
+        const i = placeOf(candidates, e.run)?.i ?? (e.kind === "wrong" ? -1
+            : model.x.findIndex((v, k) => v >= e.time_ms && candidates.some((l) => isKnown(l, k))));
         return { ...e, i };
     });
 }
 
 /** Takes the choices as they are now; draws when there is room. */
 export function render(t) {
-    const { model, state: { point } } = t;
+    const { point } = t.state;
     t.range = rangeOf(t);
     [t.hovered, t.pointing] = [null, false];
-    t.point = point && placeOf(model, shown(t).filter((l) => l.provider === point.provider), point);
+    t.point = point && placeOf(shown(t).filter((l) => l.provider === point.provider), point.run);
     specify(t);
     draw(t);
     sayMissing(t);

@@ -4,7 +4,6 @@
 
 import { commitName, runLink, subjectText } from "../frame/parts.js";
 import { badge, word } from "../frame/verdict.js";
-import { nearest } from "./data.js";
 import { eventSwatch } from "./events.js";
 import { RESOURCES, amountOf, amountOn } from "./specs.js";
 import { shown } from "./trend_draw.js";
@@ -91,14 +90,10 @@ function nearestKnown(lane, i) {
     return -1;
 }
 
-/** Where a run is in the model, or what is nearest to its time. */
-export function placeOf(model, lanes, { run, time }) {
-    for (const lane of lanes) {
-        const row = lane.columns.run.indexOf(run);
-        if (row >= 0) return { lane, i: lane.at.indexOf(row) };
-    }
-    const i = lanes[0] ? nearestKnown(lanes[0], nearest(model.x, time)) : -1;
-    return i < 0 ? null : { lane: lanes[0], i };
+/** Where a run is in the lanes, or null. */
+export function placeOf(lanes, run) {
+    const lane = lanes.find((l) => l.columns.run.includes(run));
+    return lane ? { lane, i: lane.at.indexOf(lane.columns.run.indexOf(run)) } : null;
 }
 
 /** The points of all lanes at place `i`, the candidate's first. */
@@ -157,8 +152,7 @@ export function pick(t, lane, i) {
     if (!lane || i < 0) return;
     const { model, range } = t;
     [t.hovered, t.pointing] = [null, false];
-    t.state.point = { run: lane.columns.run[lane.at[i]], provider: lane.provider,
-        time: model.x[i] };
+    t.state.point = { run: lane.columns.run[lane.at[i]], provider: lane.provider };
     t.point = { lane, i };
     const x = model.x[i];
     if (x < range[0] || x > range[1])

@@ -97,10 +97,10 @@ function spanOf(query) {
         ? [from, to] : null;
 }
 
-/** { run, time, provider } of the point that the address names, or null: "RUN,MS,PROVIDER". */
+/** { run, provider } of the point that the address names, or null: "RUN,PROVIDER". */
 function pointOf(query) {
-    const [, run, time, provider] = /^([^,]+),(\d+),(.+)$/.exec(query.get("point") ?? "") ?? [];
-    return run ? { run, time: Number(time), provider } : null;
+    const [run, provider] = (query.get("point") ?? "").split(",");
+    return provider ? { run, provider } : null;
 }
 
 /** The case among those of its device; the search narrows the answer to those that contain it. */
@@ -134,7 +134,7 @@ export async function view({ query, signal }) {
         y: state.y === "chain" ? null : state.y, fit: state.fit === "ours" ? null : state.fit,
         hide: [...state.hide].join(","),
         from: state.span?.[0], to: state.span?.[1],
-        point: state.point && [state.point.run, state.point.time, state.point.provider].join(","),
+        point: state.point && `${state.point.run},${state.point.provider}`,
     });
     const ofBranch = (branch) => here({ branch, point: null });
 
