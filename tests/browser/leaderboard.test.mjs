@@ -43,11 +43,14 @@ describe("leaderboard", { skip }, () => {
     it.test("op, type and order are in the address", {}, async (page) => {
         await it.open(page, `#/leaderboard?device=${GPU}`);
         await page.selectOption("label:has-text('Op') select", "gemm");
+        await settled(page);
         const some = await page.locator("tbody tr").count();
         assert.ok(some > 0 && some < 12);
         assert.match(page.url(), /op=gemm/);
         await page.selectOption("label:has-text('Op') select", "");
+        await settled(page);
         await page.selectOption("label:has-text('Sort by') select", "case");
+        await settled(page);
         const ids = await page.locator("tbody th").allInnerTexts();
         assert.deepEqual(ids, [...ids].sort());
         await page.reload();
@@ -66,6 +69,7 @@ describe("leaderboard", { skip }, () => {
     it.test("are we ahead of the vendor: our wins are one choice away", {}, async (page) => {
         await it.open(page, `#/leaderboard?device=${GPU}`);
         await page.selectOption("label:has-text('Sort by') select", "ahead"); // one choice
+        await settled(page);
         const ahead = await oursOver(page);
         assert.deepEqual(ahead, [...ahead].sort((a, b) => a - b));
         assert.ok(ahead[0] < 1);

@@ -171,20 +171,6 @@ export const intensityText = (c) => {
     return v >= 100 ? v.toFixed(0) : v.toPrecision(3);
 };
 
-/** One tab stop for all kernels; the arrow keys go through them by intensity. */
-function moveFocus(event, kernels) {
-    const step = {
-        ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, Home: -Infinity, End: Infinity,
-    }[event.key];
-    const from = kernels.indexOf(document.activeElement);
-    if (step === undefined || from < 0 || event.ctrlKey || event.altKey || event.metaKey) return;
-    event.preventDefault();
-    const to = Math.min(kernels.length - 1, Math.max(0, from + step));
-    kernels[from].setAttribute("tabindex", "-1");
-    kernels[to].setAttribute("tabindex", "0");
-    kernels[to].focus();
-}
-
 /**
  * The drawing. `points`: cases with tflops, gbps and ceiling; `ops` and `dtypes`: their names, in
  * the order of their shapes and colours; `reached`: the roofs of what is reached, or null; `width`:
@@ -192,8 +178,7 @@ function moveFocus(event, kernels) {
  */
 export function rooflineChart({ points, roofs, reached, ops, dtypes, device, width }) {
     const scale = scales(points, roofs, width);
-    const ordered = [...points].sort((a, b) => intensity(a) - intensity(b) || a.tflops - b.tflops);
-    const one = (c, i) => {
+    const kernel = (c) => {
         const k = ops.indexOf(c.op);
         const [x, y] = [scale.x(intensity(c)), scale.y(c.tflops)];
         const isLeft = x > scale.width / 2; // of its point, where there is more room
@@ -204,7 +189,7 @@ export function rooflineChart({ points, roofs, reached, ops, dtypes, device, wid
         return s("a", {
             href: address("case", { id: c.id, device }),
             class: `kernel s${dtypes.indexOf(c.dtype)}`,
-            tabindex: i === 0 ? "0" : "-1", "aria-label": `${c.id}: ${told}`,
+            tabindex: "-1", "aria-label": `${c.id}: ${told}`, // the keys meet it in the table
         },
         s("title", {}, `${c.id}\n${told}`),
         c.peer_ratio && s("path", { class: "vendor", d: `M${x} ${y}V${scale.y(vendorRate(c))}` }),
@@ -214,12 +199,9 @@ export function rooflineChart({ points, roofs, reached, ops, dtypes, device, wid
         s("text", { x: x + (isLeft ? -13 : 13), y: y + 4, "text-anchor": isLeft ? "end" : "start" },
             c.id));
     };
-    const kernels = ordered.map(one);
     return h("div", { class: "box roofline" }, s("svg", {
         viewBox: `0 0 ${scale.width} ${scale.height}`, width: scale.width, height: scale.height,
-        role: "group",
-        "aria-label": `Roofline of ${device}, ${kernels.length} kernels; arrow keys move`,
-        keydown: (event) => moveFocus(event, kernels),
+        role: "group", "aria-label": `Roofline of ${device}, ${points.length} kernels`,
     }, axes(scale), reached && reachedLines(scale, reached), roofLines(scale, roofs),
-    kernels));
+    points.map(kernel)));
 }

@@ -5,7 +5,7 @@ import { get } from "./api.js";
 import { h } from "./dom.js";
 import { plural } from "./format.js";
 import { columnsOf, selectBox, tableBox } from "./parts.js";
-import { here, note, parameter } from "./places.js";
+import { go, here, note, parameter } from "./places.js";
 
 const PAGE = 1000; // rows of an answer
 const MAX_PAGES = 20;
@@ -103,6 +103,16 @@ export const field = (label, name, names, attributes) => h("label", { class: "pi
 
 /** The values of a member, each once, sorted. */
 export const distinct = (items, member) => [...new Set(items.map((item) => item[member]))].sort();
+
+/** Of items with op and dtype: { some: those that the address leaves, pickers, chosen }. */
+export function byKind(items, query, addressOf) {
+    const chosen = { op: query.get("op") ?? "", dtype: query.get("dtype") ?? "" };
+    const pick = (label, name) => picker(label,
+        [["", "all"], ...distinct(items, name).map((v) => [v, v])], chosen[name],
+        (value) => go(addressOf({ ...chosen, [name]: value })));
+    return { chosen, pickers: [pick("Op", "op"), pick("Type", "dtype")], some: items.filter((c) =>
+        (!chosen.op || c.op === chosen.op) && (!chosen.dtype || c.dtype === chosen.dtype)) };
+}
 
 const byName = (devices) => [...devices].sort((a, b) => (a.model < b.model ? -1 : 1));
 

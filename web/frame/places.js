@@ -28,6 +28,12 @@ export function choose(hash) {
     history.pushState(null, "", hash);
 }
 
+/** Goes there; what is in sight stays so. */
+export function go(hash) {
+    scrolled.set(hash, window.scrollY);
+    location.hash = hash;
+}
+
 /** A line of the explorer, as its address has it. */
 export const lineText = ({ id, device, provider = "", branch = "" }) =>
     [id, device, provider, branch].join("|").replace(/\|+$/, "");

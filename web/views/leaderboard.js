@@ -7,10 +7,10 @@ import {
     duration, durationCell, isTie, plural, providerName, share, shortCommit, versus,
 } from "../frame/format.js";
 import {
-    allCases, allLeaders, chosenDevice, deviceTabs, distinct, longTable, picker,
+    allCases, allLeaders, byKind, chosenDevice, deviceTabs, longTable, picker,
 } from "../frame/lists.js";
 import { caseLink, knownDevices, peerSpan, subjectText, wayOut } from "../frame/parts.js";
-import { choose } from "../frame/places.js";
+import { go } from "../frame/places.js";
 import { effective, noneOfMain, scopeChoice, scopeOf } from "../frame/scope.js";
 import { badge } from "../frame/verdict.js";
 
@@ -163,30 +163,9 @@ export async function view({ query, signal }) {
     ]);
     const rows = rowsOf(leaders, cases);
     const providers = providersOf(leaders);
-    const state = Object.fromEntries(["op", "dtype", "sort"].map((n) => [n, query.get(n) ?? ""]));
-    const body = h("div");
-
-    function draw() {
-        const some = rows.filter((r) => (!state.op || r.op === state.op) &&
-            (!state.dtype || r.dtype === state.dtype));
-        body.replaceChildren(...(some.length === 0
-            ? [h("p", { class: "quiet", role: "status" },
-                "No case of this kind has a verified time.")]
-            : [standings(providers.map((p) => standing(some, p)).filter((s) => s.cases > 0)),
-                ...longTable("Leaderboard", [
-                    ["case", "Case", (row) => caseLink(row.id, device), "row"],
-                    ...providers.map((p) =>
-                        ["leader", providerName(p), (row) => cell(row, p, alerts), "number"]),
-                ], sorted(some, state.sort, providers))]));
-    }
-
-    const pick = (label, name, options) => picker(label, options, state[name], (value) => {
-        state[name] = value;
-        choose(address("leaderboard", { device, branch, ...state }));
-        draw();
-    });
-    const some = (name) => [["", "all"], ...distinct(rows, name).map((v) => [v, v])];
-    draw();
+    const sort = query.get("sort") ?? "";
+    const addressOf = (more) => address("leaderboard", { device, branch, sort, ...more });
+    const { some, pickers, chosen } = byKind(rows, query, addressOf);
     return {
         title: `Leaderboard of ${device}`,
         content: [
@@ -202,12 +181,18 @@ export async function view({ query, signal }) {
                 "the lowest is in the tip. “Slower” and “faster” compare ours with the vendor " +
                 "in pairs in the newest run. The percentage is the share of the ",
                 term("ceiling", "ceiling"), ". A time is a link to its run."),
-            h("div", { class: "tools" }, pick("Op", "op", some("op")),
-                pick("Type", "dtype", some("dtype")), pick("Sort by", "sort", SORTS),
-                scopeChoice(branch, signal, (name) => {
-                    location.hash = address("leaderboard", { device, branch: name, ...state });
-                }), wayOut("leaderboard", { device, ...scopeOf(shown), limit: 1000 })),
-            body,
+            h("div", { class: "tools" }, pickers, picker("Sort by", SORTS, sort,
+                (value) => go(addressOf({ ...chosen, sort: value }))),
+            scopeChoice(branch, signal, (name) => go(addressOf({ ...chosen, branch: name }))),
+            wayOut("leaderboard", { device, ...scopeOf(shown), limit: 1000 })),
+            some.length === 0 ? h("p", { class: "quiet", role: "status" },
+                "No case of this kind has a verified time.") : [
+                standings(providers.map((p) => standing(some, p)).filter((s) => s.cases > 0)),
+                longTable("Leaderboard", [
+                    ["case", "Case", (row) => caseLink(row.id, device), "row"],
+                    ...providers.map((p) =>
+                        ["leader", providerName(p), (row) => cell(row, p, alerts), "number"]),
+                ], sorted(some, sort, providers))],
         ],
     };
 }

@@ -5,10 +5,9 @@ import { get } from "../frame/api.js";
 import { address, h, term } from "../frame/dom.js";
 import { durationCell, number, plural, share, versus } from "../frame/format.js";
 import {
-    allCases, chosenDevice, deviceTabs, distinct, drawing, longTable, picker,
+    allCases, byKind, chosenDevice, deviceTabs, distinct, drawing, longTable,
 } from "../frame/lists.js";
 import { caseLink, knownDevices, peerSpan, runLink, wayOut } from "../frame/parts.js";
-import { choose } from "../frame/places.js";
 import {
     boundBy, intensityText, opShape, rooflineChart, roofsOf, roofsReached, shareReached,
 } from "../chart/roofline.js";
@@ -43,6 +42,31 @@ const table = (points, roofs, reached, device) => longTable("Kernels", [
     ["ceiling", "Of the ceiling", (c) => share(c.ceiling), "number"],
 ], [...points].sort((a, b) => a.ceiling - b.ceiling));
 
+/** The drawing with its legend, and the table; shapes, colours and roofs are those of all cases. */
+function drawn(points, { all, roofs, reached, device }, signal) {
+    const [ops, dtypes] = [distinct(all, "op"), distinct(all, "dtype")];
+    const isShown = (name, value) => points.some((c) => c[name] === value);
+    const ofPoints = ({ gbps, peaks }) =>
+        ({ gbps, peaks: new Map([...peaks].filter(([dtype]) => isShown("dtype", dtype))) });
+    const here = reached && ofPoints(reached);
+    const key = (...parts) => h("span", { class: "key" }, parts);
+    return [
+        h("p", { class: "legend" },
+            ops.map((op, i) => isShown("op", op) && key(opShape(i), op)),
+            dtypes.map((type, i) => isShown("dtype", type) &&
+                key(h("span", { class: `type-swatch s${i}` }), type)),
+            points.some((c) => c.peer_ratio) &&
+                key(h("span", { class: "vendor-swatch" }), "the fastest vendor"),
+            here && key(h("span", { class: "reached-swatch" }), h("span", {}, term("here",
+                "reached here"), ` ${reachedText(here)}, run `, runLink(reached.run)))),
+        drawing((width) => rooflineChart({
+            points, roofs: ofPoints(roofs), reached: here, ops, dtypes, device, width,
+        }), signal),
+        h("h2", {}, plural(points.length, "kernel"), ", furthest from the ceiling first"),
+        table(points, roofs, reached, device),
+    ];
+}
+
 export async function view({ query, signal }) {
     const devices = await knownDevices(signal);
     const selected = chosenDevice(devices, query.get("device"));
@@ -53,54 +77,9 @@ export async function view({ query, signal }) {
     const main = await casesOf("");
     const cases = main.length > 0 ? main : await casesOf(ALL);
     const all = cases.filter(usable);
-    const roofs = roofsOf(all);
     const reached = await reachedIn(all, signal);
-    const [ops, dtypes] = [distinct(all, "op"), distinct(all, "dtype")];
-    const state = { op: query.get("op") ?? "", dtype: query.get("dtype") ?? "" };
-    const body = h("div");
-
-    function draw() {
-        const points = all.filter((c) => (!state.op || c.op === state.op) &&
-            (!state.dtype || c.dtype === state.dtype));
-        if (points.length === 0) {
-            body.replaceChildren(h("p", { class: "quiet", role: "status" },
-                all.length === 0
-                    ? "No case of this device has a known ceiling: the gate does not know its " +
-                      "peaks, or none of its results is verified."
-                    : "No case matches these filters."));
-            return;
-        }
-        const ofPoints = ({ gbps, peaks }) => ({
-            gbps, peaks: new Map([...peaks].filter(([d]) => points.some((c) => c.dtype === d))),
-        });
-        const shown = ofPoints(roofs);
-        const here = reached && ofPoints(reached);
-        body.replaceChildren(
-            h("p", { class: "legend" }, ops.filter((op) => points.some((c) => c.op === op))
-                .map((op) => h("span", { class: "key" }, opShape(ops.indexOf(op)), op)),
-            dtypes.filter((type) => points.some((c) => c.dtype === type)).map((type) => {
-                const swatch = h("span", { class: `type-swatch s${dtypes.indexOf(type)}` });
-                return h("span", { class: "key" }, swatch, type);
-            }),
-            points.some((c) => c.peer_ratio) && h("span", { class: "key" },
-                h("span", { class: "vendor-swatch" }), "the fastest vendor"),
-            here && h("span", { class: "key" }, h("span", { class: "reached-swatch" }),
-                h("span", {}, term("here", "reached here"), ` ${reachedText(here)}, run `,
-                    runLink(reached.run)))),
-            drawing((width) => rooflineChart({
-                points, roofs: shown, reached: here, ops, dtypes, device, width,
-            }), signal),
-            h("h2", {}, plural(points.length, "kernel"), ", furthest from the ceiling first"),
-            ...table(points, roofs, reached, device));
-    }
-
-    const pick = (label, name) => picker(label,
-        [["", "all"], ...distinct(all, name).map((v) => [v, v])], state[name], (value) => {
-            state[name] = value;
-            choose(address("roofline", { device, ...state }));
-            draw();
-        });
-    draw();
+    const addressOf = (more) => address("roofline", { device, ...more });
+    const { some: points, pickers } = byKind(all, query, addressOf);
     return {
         title: `Roofline of ${device}`,
         content: [
@@ -110,9 +89,13 @@ export async function view({ query, signal }) {
                 main.length > 0 && " on the main branch", ". The lines are the ",
                 term("roofline", "roofs"), " of the device. They follow from the recorded rates " +
                 "and their share of the ceiling. Click a point to open its case."),
-            all.length > 0 && h("div", { class: "tools" }, pick("Op", "op"), pick("Type", "dtype"),
+            all.length > 0 && h("div", { class: "tools" }, pickers,
                 wayOut("cases", { device, ...scopeOf(main.length > 0 ? "" : ALL), limit: 1000 })),
-            body,
+            points.length > 0 ? drawn(points, { all, roofs: roofsOf(all), reached, device }, signal)
+                : h("p", { class: "quiet", role: "status" }, all.length === 0
+                    ? "No case of this device has a known ceiling: the gate does not know its " +
+                      "peaks, or none of its results is verified."
+                    : "No case matches these filters."),
         ],
     };
 }

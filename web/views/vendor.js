@@ -8,7 +8,7 @@ import { dayText, plural, time, versus } from "../frame/format.js";
 import { spark } from "../frame/glyphs.js";
 import { allRows, chosenDevice, deviceTabs } from "../frame/lists.js";
 import { caseLink, crumbs, knownDevices, wayOut } from "../frame/parts.js";
-import { note } from "../frame/places.js";
+import { go } from "../frame/places.js";
 
 const DAY = 86400e3;
 const WIDE = [300, 52]; // pixels
@@ -77,12 +77,10 @@ export async function view({ query, signal }) {
     const devices = await knownDevices(signal);
     const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;
-    let days = DAYS.some(([d]) => d === query.get("days")) ? query.get("days") : "";
+    const days = DAYS.some(([d]) => d === query.get("days")) ? query.get("days") : "";
     const rows = await allRows("vendor", "vendor", device, signal,
         { columns: "case,op,time_ms,ratio" });
     const all = seriesOf(rows).map((one) => ({ ...one, device }));
-    const place = h("div", {}, all.length > 0 && body(all, days));
-    const hash = () => address("vendor", { device, days });
     return {
         title: `Against the vendor on ${device}`,
         content: [
@@ -95,12 +93,9 @@ export async function view({ query, signal }) {
                 "A wrong result has no place here."),
             all.length === 0 ? h("p", { class: "quiet", role: "status" },
                 "No run of the main branch on this device timed a vendor beside ours.")
-                : h("div", { class: "chart-tools" }, choice("Days", "days", days, DAYS, (value) => {
-                    days = value;
-                    note(hash());
-                    place.replaceChildren(...body(all, days).filter(Boolean));
-                }), wayOut("vendor", { device, limit: 5000 })),
-            place,
+                : [h("div", { class: "chart-tools" }, choice("Days", "days", days, DAYS,
+                    (value) => go(address("vendor", { device, days: value }))),
+                wayOut("vendor", { device, limit: 5000 })), body(all, days)],
         ],
     };
 }
