@@ -2,16 +2,14 @@
 // case_table.js: the table of cases on the wall.
 
 import { address, h, term } from "../frame/dom.js";
-import {
-    ago, change, durationCell, interval, number, percent, share, shortCommit,
-} from "../frame/format.js";
+import { change, durationCell, interval, share, shortCommit } from "../frame/format.js";
 import { changeGlyph, spark } from "../frame/glyphs.js";
 import {
-    alertLink, alertText, caseLink, causeAuthor, causeSubject, cellOf, commitRange, isOneCommit,
-    opener, peerSpan, runLink, tableBox, vendorRatio,
+    alertText, caseLink, causeAuthor, causeSubject, cellOf, isOneCommit, peerSpan, tableBox,
+    vendorRatio,
 } from "../frame/parts.js";
 import { ALL } from "../frame/scope.js";
-import { badge, word } from "../frame/verdict.js";
+import { badge } from "../frame/verdict.js";
 
 /**
  * Columns: what the head says and explains; where it makes an order, of which the server's is, the
@@ -19,7 +17,8 @@ import { badge, word } from "../frame/verdict.js";
  */
 const COLUMNS = [
     { key: "worst", term: "verdict", label: "Verdict", symbol: true, sort: "worst",
-        cell: (c, shows) => verdict(c, shows) },
+        cell: (c, { newest }) => h("span", { title: c.reason + (c.run === newest(c) ? ""
+            : "; not in the newest run") }, badge(c.verdict, "short")) },
     { key: "name", term: "case", label: "Case", sort: "name", way: "ascending",
         cell: (c, { branch }) => h("th", { scope: "row", title: c.id },
             caseLink(c.id, c.device, null, branch)) },
@@ -61,33 +60,6 @@ function sinceLink(c, { alerts }) {
     }, alert?.commit ? `${isOneCommit(alert) ? "" : "≤ "}${shortCommit(alert.commit)}`
         : "open alert");
 }
-
-/** All that the row has no room for, in words. */
-function sentence(c, newest, alerts) {
-    const alert = alerts.get(c.alert);
-    return h("p", {}, c.reason, ".",
-        alert && [" ", alertLink(alert.id, `Alert ${alert.id}`), ": ",
-            alertText(alert), ", ", commitRange(alert),
-            causeSubject(alert) && [", ", causeSubject(alert)],
-            causeAuthor(alert) && ` (${causeAuthor(alert)})`, "."],
-        c.mde !== null && [
-            ` The smallest change that this machine can detect is ${percent(c.mde)}; `,
-            c.mde > (c.threshold ?? Infinity) ? h("b", {}, "the threshold is lower: ")
-                : "the threshold is ", `${percent(c.threshold, 1)}.`],
-        c.rel_err !== null &&
-            ` The relative error against the fp64 reference is ${number(c.rel_err, 2)}.`,
-        ` Measured ${ago(c.time_ms)} `, c.branch && `on ${c.branch} `, "in run ", runLink(c.run),
-        c.run !== newest && ", and not in the newest run", ".");
-}
-
-/** The verdict, which opens what the row has no room for. */
-const verdict = (c, { alerts, newest }) => opener(badge(c.verdict, "short"), (opens, button) => {
-    const row = button.closest("tr");
-    const seen = [...row.cells].filter((cell) => cell.checkVisibility()).length;
-    if (!opens) row.nextSibling.remove();
-    else row.after(h("tr", { class: "detail" },
-        h("td", { colspan: seen }, sentence(c, newest(c), alerts))));
-}, { "aria-label": `${word(c.verdict)}: more of ${c.id}` });
 
 function row(c, columns, shows) {
     return h("tr", { class: c.run !== shows.newest(c) && "stale" },

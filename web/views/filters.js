@@ -24,13 +24,13 @@ function chosen({ q, op, dtype, device, branch, verdict }) {
 }
 
 /**
- * The filters with the state they start with; `of`: the ops, dtypes and devices that there are, and
- * what stands behind the verdicts. `changed(name, value)` is called for each change.
+ * The filters with the state they start with; `of`: the ops, dtypes and devices that there are.
+ * `changed(name, value)` is called for each change.
  * draw(counts, summary) shows what was found, fail(error) that the rows are still those of before,
  * and why; `again()` is called by who wants to try again.
  */
 export function filters(state, of, signal, changed, again) {
-    const { ops, dtypes, devices, mean } = of;
+    const { ops, dtypes, devices } = of;
     let timer = null;
     const search = h("input", {
         type: "search", name: "q", value: state.q, placeholder: "Search ( / )",
@@ -75,7 +75,7 @@ export function filters(state, of, signal, changed, again) {
                 devices.map((d) => [d.model, d.newest.device_name]), state.device,
                 (v) => changed("device", v)),
             scopeChoice(state.branch, signal, (v) => changed("branch", v)),
-            verdicts, mean, status, failed),
+            verdicts, status, failed),
         draw(counts, summary) {
             const sum = Object.values(counts).reduce((a, b) => a + b, 0);
             for (const [verdict, { button, number }] of buttons) {

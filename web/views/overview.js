@@ -6,7 +6,7 @@ import { caseTable } from "./case_table.js";
 import { causeList } from "./causes.js";
 import { address, h } from "../frame/dom.js";
 import { filters } from "./filters.js";
-import { count, plural, versus } from "../frame/format.js";
+import { count, plural } from "../frame/format.js";
 import { nothingYet, wayOut } from "../frame/parts.js";
 import { choose, note } from "../frame/places.js";
 import { ALL, effective, noneOfMain, scopeOf } from "../frame/scope.js";
@@ -54,12 +54,6 @@ function summary(shown, total) {
     return shown < total ? `${count(shown)} of ${plural(total, "case")}` : plural(total, "case");
 }
 
-/** Of all cases that are found, also those that are not shown. */
-function vendorMean({ vendor_mean: mean, vendor_cases: n }) {
-    if (!mean) return "";
-    return `Geometric mean of ${plural(n, "case")}: ${versus(mean, "the best vendor")}.`;
-}
-
 /** The address of the state: what differs from the defaults. */
 const addressOf = (state) => address("",
     Object.fromEntries(Object.entries(state).filter(([k, v]) => v !== DEFAULTS[k])));
@@ -72,8 +66,7 @@ function casesSection(first, state, { devices, alerts, scope }, signal) {
             change(choose);
         },
     });
-    const mean = h("p", { class: "quiet vendor-mean" });
-    const bar = filters(state, { ...first, devices, mean }, signal, (name, value) => {
+    const bar = filters(state, { ...first, devices }, signal, (name, value) => {
         Object.assign(state, { [name]: value, rows: FIRST });
         // Another branch or device changes the cards as well.
         if (["branch", "device"].includes(name)) location.hash = addressOf(state);
@@ -93,7 +86,6 @@ function casesSection(first, state, { devices, alerts, scope }, signal) {
         const shown = found.cases.length;
         table.draw(found.cases, state);
         bar.draw(found.counts, summary(shown, found.total));
-        mean.textContent = vendorMean(found);
         more.hidden = shownOf.hidden = shown >= found.total;
         more.textContent = `Show ${count(Math.min(MORE, found.total - shown))} more`;
         shownOf.textContent = summary(shown, found.total);
