@@ -56,14 +56,8 @@ function changeText(ratio) {
     return versus(ratio);
 }
 
-const size = (r) => (r.ratio > 0 ? Math.abs(Math.log(r.ratio)) : -1);
-const SORTS = {
-    worst: (x, y) => (RANK[x.judged] ?? 0) - (RANK[y.judged] ?? 0) ||
-        (y.ratio ?? 0) - (x.ratio ?? 0),
-    change: (x, y) => size(y) - size(x),
-    case: () => 0,
-    time: (x, y) => (y.b?.p50_ns ?? 0) - (x.b?.p50_ns ?? 0),
-};
+const worst = (x, y) => (RANK[x.judged] ?? 0) - (RANK[y.judged] ?? 0) ||
+    (y.ratio ?? 0) - (x.ratio ?? 0) || (x.id < y.id ? -1 : 1);
 
 /** What the change divides: of pairs the ratios to A's baseline. Beside them the times may say the
  *  contrary, where one machine was slow. */
@@ -232,8 +226,6 @@ const PARTS = { runs: runsPart, devices: devicesPart };
 
 function results(part, state, save) {
     const body = h("div");
-    const sorts = [["worst", "slower first"], ["change", "size of the change"], ["case", "case"],
-        ["time", "time of B"]];
     const kinds = [["", "all"], ...Object.entries(WORDS)];
 
     function draw() {
@@ -241,7 +233,7 @@ function results(part, state, save) {
         const rows = part.rows
             .filter((r) => words.every((w) => r.id.includes(w)))
             .filter((r) => !part.isJudged || !state.only || r.judged === state.only)
-            .sort((x, y) => (SORTS[state.sort] ?? SORTS.worst)(x, y) || (x.id < y.id ? -1 : 1));
+            .sort(worst);
         body.replaceChildren(...(rows.length > 0 ? table(rows, part)
             : [h("p", { class: "quiet" }, "No case matches these filters.")]));
         found.textContent = rows.length === part.rows.length ? plural(rows.length, "case")
@@ -263,8 +255,7 @@ function results(part, state, save) {
         part.sides, summary(part),
         h("div", { class: "tools" }, search,
             part.isJudged && picker("Show", kinds, state.only, change_("only")),
-            picker("Sort by", sorts, state.sort || "worst", change_("sort")), found,
-            part.out ?? wayOut()),
+            found, part.out ?? wayOut()),
         body, h("p", { class: "quiet" }, part.caution),
     ];
 }
@@ -272,7 +263,7 @@ function results(part, state, save) {
 export async function view({ query, signal }) {
     const devices = await knownDevices(signal);
     const what = Object.hasOwn(PARTS, query.get("what") ?? "") ? query.get("what") : "runs";
-    const state = Object.fromEntries(["device", "a", "b", "q", "only", "sort"]
+    const state = Object.fromEntries(["device", "a", "b", "q", "only"]
         .map((name) => [name, query.get(name) ?? ""]));
     state.device = chosenDevice(devices, state.device).model;
     const here = () => address("compare", { what, ...state });
