@@ -160,16 +160,6 @@ function calibrationTable({ cases, threshold, device }) {
     ], [...cases].sort(order), { name: "calibrated" });
 }
 
-/** How all decisions ended, by the share of time that was added. */
-const outcomesTable = ({ cases }) => tableOf("Decisions", [
-    ["red_share", "Added time", shareName, "row"],
-    ...Object.entries({ red: "Red", no_verdict: "No verdict", pass: "Pass" }).map(([key, name]) =>
-        ["verdict", name, (share) => {
-            const all = tally(cases, share);
-            return rate(all[key], all.decisions);
-        }, "number"]),
-], sharesOf(cases));
-
 const tile = (label, name, value, ...words) =>
     figure(name, label, value, h("span", { class: "note" }, words));
 
@@ -228,9 +218,7 @@ export async function view({ query, signal }) {
                     "code was unchanged, or a known delay was added to it. Measured ",
                 time(one.time_ms), " at ", commitName(one),
                 ", run ", runLink(one.run), "."),
-                tiles(one), h("h2", {}, "Decisions by added time"),
-                outcomesTable(shown),
-                h("h2", {}, "Smallest slowdown that each case can detect"),
+                tiles(one), h("h2", {}, "Smallest slowdown that each case can detect"),
                 calibrationTable(shown),
             ],
         ],
