@@ -5,11 +5,9 @@
  * What is asked for is marked in the database (store_outbox_put()), then all that waits for the
  * server is sent, oldest first.
  *
- * What may pass (no connection, half an answer, 408, 425, 429, 500, 502, 503, 504) is tried again
- * (backoff_delay()), and never before the Retry-After that the server named. What the server will
- * never take (400, 409, 413, 415, 422) is marked as refused. Anything else, such as 401 or a
- * redirect, is about the server or the token and not about the entry: it ends the sending, and what
- * is left waits.
+ * What may pass is tried again (http_client_ask()). What the server will never take (400, 409, 413,
+ * 415, 422) is marked as refused. Anything else, such as 401 or a redirect, is about the server or
+ * the token and not about the entry: it ends the sending, and what is left waits.
  *
  * An entry waits until the answer names it: a 200 of another server that listens there, a login
  * page perhaps, is no receipt.
@@ -31,7 +29,6 @@
 #include "gate/baseline/baseline.h"
 #include "gate/report/report_run.h"
 
-#define TRIES_OF_A_500 3 /* it may be the document's fault, and the others wait */
 #define MAX_ANSWER ((size_t)256 << 10)
 #define RUN_TIMEOUT_S 300
 #define LIBRARY_TIMEOUT_S 600
@@ -65,18 +62,14 @@ enum outcome {
     REFUSED, /* for good */
     LEFT,    /* the next one may do better */
     AWAY,    /* nothing can be sent now */
-    RETRY,   /* only between two tries */
 };
 
 struct push {
     const struct push_arguments *arguments;
     struct store *store;
-    struct backoff backoff; /* begins anew with each entry that was sent */
     struct http_answer answer;
-    char reason[900];        /* of the last try that failed, */
-    enum gate_status status; /* and what that is */
-    char why[900];           /* of the last entry that was not sent, and what that is */
-    enum gate_status worst;
+    char reason[900];            /* of the last entry that was not sent, */
+    enum gate_status status;     /* and what that is */
     bool denied[OUTBOX_KINDS];   /* the token may not send these */
     size_t n_created, n_existed; /* runs that are there now, and that were there already */
     size_t n_libraries;          /* that are there now, or were */
@@ -155,14 +148,14 @@ static enum gate_status put_wanted(struct push *p)
     return put(p, OUTBOX_LIBRARY, sha256, clock_wall_ms());
 }
 
-__attribute__((format(printf, 4, 5))) static enum outcome
-fail(struct push *p, enum outcome outcome, enum gate_status status, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static enum outcome fail(struct push *p, enum outcome outcome,
+                                                               const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     vsnprintf(p->reason, sizeof p->reason, format, args);
     va_end(args);
-    p->status = status;
+    p->status = GATE_IO;
     return outcome;
 }
 
@@ -193,48 +186,35 @@ static enum outcome judge(struct push *p, const struct store_outbox_entry *e)
     int status = p->answer.status;
     bool run = e->kind == OUTBOX_RUN;
     read_problem(&p->answer, problem, sizeof problem);
-    switch (status) {
-    case 400:
-    case 409:
-    case 413:
-    case 415:
-    case 422:
-        return fail(p, REFUSED, GATE_IO, "the server refuses it: %s", problem);
-    case 408:
-    case 425:
-    case 429:
-    case 500:
-    case 502:
-    case 503:
-    case 504:
-        return fail(p, RETRY, GATE_IO, "the server answers %s", problem);
-    case 401:
-        return fail(p, AWAY, GATE_IO, "the server does not know the token: %s", problem);
-    case 403:
-        /* Said at once: another failure may be the last one, which is the one that is reported. */
-        p->denied[e->kind] = true;
-        fail(p, LEFT, GATE_IO, "the token may not send %s (scope '%s'): %s",
-             run ? "runs" : "libraries", run ? "ingest" : "artifact", problem);
-        command_note(&command_push, "%s; they wait for a token of that scope", p->reason);
-        return LEFT;
-    default:
-        return fail(p, AWAY, GATE_IO, "the server answers %s%s", problem,
+    if (status == 400 || status == 409 || status == 413 || status == 415 || status == 422)
+        return fail(p, REFUSED, "the server refuses it: %s", problem);
+    if (http_may_pass(status)) /* 500 may be this document's fault */
+        return fail(p, status == 500 ? LEFT : AWAY, "the server answers %s", problem);
+    if (status == 401)
+        return fail(p, AWAY, "the server does not know the token: %s", problem);
+    if (status != 403)
+        return fail(p, AWAY, "the server answers %s%s", problem,
                     status < 400 ? "; redirects are not followed, name the address itself"
                                  : ", so it is not a gate-server, or too old");
-    }
+    /* Said at once: another failure may be the last one, which is the one that is reported. */
+    p->denied[e->kind] = true;
+    fail(p, LEFT, "the token may not send %s (scope '%s'): %s", run ? "runs" : "libraries",
+         run ? "ingest" : "artifact", problem);
+    command_note(&command_push, "%s; they wait for a token of that scope", p->reason);
+    return LEFT;
 }
 
-/* Asks once. False: there is no answer, and *outcome says what follows from that. */
-static bool ask(struct push *p, const struct http_request *r, enum outcome *outcome)
+/* False: there is no answer, and nothing more can be sent. */
+static bool ask(struct push *p, struct http_request *r)
 {
     struct gate_error err;
+    r->patience_s = (double)p->arguments->patience_s;
     enum gate_status status = http_client_ask(&p->arguments->remote, r, &p->answer, &err);
-    if (!status)
-        return true;
-    p->answer.retry_after = 0;
-    p->answer.status = 0;
-    *outcome = fail(p, status == GATE_IO ? RETRY : AWAY, status, "%s", err.message);
-    return false;
+    if (status) {
+        fail(p, AWAY, "%s", err.message);
+        p->status = status;
+    }
+    return !status;
 }
 
 static bool is_stored(int status)
@@ -244,28 +224,33 @@ static bool is_stored(int status)
 
 /* ---- runs ---- */
 
-static enum outcome send_run(struct push *p, const struct store_outbox_entry *e,
-                             const struct buf *body)
+/* What is not there any more can never be sent. */
+static enum outcome send_run(struct push *p, const struct store_outbox_entry *e, struct buf *body)
 {
-    const struct http_request post = {.method = "POST",
-                                      .path = "/api/v1/runs",
-                                      .type = "application/json",
-                                      .gzipped = true,
-                                      .body = body->data,
-                                      .len = body->len,
-                                      .timeout_s = RUN_TIMEOUT_S};
-    enum outcome outcome = AWAY;
+    struct gate_error err;
     RELEASED_BY(json_delete_at) cJSON *receipt = NULL;
-    if (!ask(p, &post, &outcome))
-        return outcome;
+    RELEASED_BY(buf_release) struct buf text = buf_of(STORE_MAX_DOCUMENT);
+    enum gate_status status = store_document(p->store, e->id, &text, &err);
+    if (!status && !gzip_compress(text.data, text.len, body))
+        status = gate_fail(&err, GATE_INTERNAL, "out of memory for a run document");
+    if (status)
+        return fail(p, status == GATE_USAGE ? REFUSED : LEFT, "%s", err.message);
+    struct http_request post = {.method = "POST",
+                                .path = "/api/v1/runs",
+                                .type = "application/json",
+                                .gzipped = true,
+                                .body = body->data,
+                                .len = body->len,
+                                .timeout_s = RUN_TIMEOUT_S};
+    if (!ask(p, &post))
+        return AWAY;
     if (!is_stored(p->answer.status))
         return judge(p, e);
     json_parse("the answer", p->answer.body.len ? p->answer.body.data : "", p->answer.body.len,
                GATE_IO, &receipt, NULL);
     bool created = json_bool(receipt, "created", false);
     if (strcmp(json_string(receipt, "uuid", ""), e->id) != 0)
-        return fail(p, AWAY, GATE_IO,
-                    "the answer %d does not name the run, so it comes from no gate-server",
+        return fail(p, AWAY, "the answer %d does not name the run, so it comes from no gate-server",
                     p->answer.status);
     p->n_created += created;
     p->n_existed += !created;
@@ -276,14 +261,21 @@ static enum outcome send_run(struct push *p, const struct store_outbox_entry *e,
 /* ---- libraries ---- */
 
 static enum outcome send_library(struct push *p, const struct store_outbox_entry *e,
-                                 const struct buf *body)
+                                 struct buf *body)
 {
-    char path[128];
-    struct http_request r = {.method = "HEAD", .path = path, .timeout_s = RUN_TIMEOUT_S};
-    enum outcome outcome = AWAY;
-    snprintf(path, sizeof path, "/api/v1/artifacts/%s", e->id);
-    if (!ask(p, &r, &outcome))
-        return outcome;
+    char path[PATHS_MAX], address[128];
+    struct gate_error err;
+    struct http_request r = {.method = "HEAD", .path = address, .timeout_s = RUN_TIMEOUT_S};
+    enum gate_status status = artifact_get(e->id, path, &err);
+    if (!status)
+        status = file_read(path, body, &err);
+    if (status == GATE_NO_VERDICT || status == GATE_ENVIRONMENT)
+        return fail(p, REFUSED, "%s; 'gate push --library FILE' sends a copy of it", err.message);
+    if (status)
+        return fail(p, LEFT, "%s", err.message);
+    snprintf(address, sizeof address, "/api/v1/artifacts/%s", e->id);
+    if (!ask(p, &r))
+        return AWAY;
     /* One of another length is damaged, and is mended by the whole one. */
     bool there = p->answer.status == 200 && p->answer.length == (long long)body->len;
     if (p->answer.status != 200 && p->answer.status != 404)
@@ -294,8 +286,8 @@ static enum outcome send_library(struct push *p, const struct store_outbox_entry
         r.body = body->data;
         r.len = body->len;
         r.timeout_s = LIBRARY_TIMEOUT_S;
-        if (!ask(p, &r, &outcome))
-            return outcome;
+        if (!ask(p, &r))
+            return AWAY;
         if (!is_stored(p->answer.status))
             return judge(p, e);
     }
@@ -303,80 +295,39 @@ static enum outcome send_library(struct push *p, const struct store_outbox_entry
     return SENT;
 }
 
-/* ---- the loop ---- */
+/* ---- the list ---- */
 
-/* The bytes of an entry. What is not there any more can never be sent. */
-static enum outcome read_entry(struct push *p, const struct store_outbox_entry *e, struct buf *out)
-{
-    char path[PATHS_MAX];
-    struct gate_error err;
-    enum gate_status status;
-    if (e->kind == OUTBOX_RUN) {
-        RELEASED_BY(buf_release) struct buf text = buf_of(STORE_MAX_DOCUMENT);
-        status = store_document(p->store, e->id, &text, &err);
-        if (!status && !gzip_compress(text.data, text.len, out))
-            status = gate_fail(&err, GATE_INTERNAL, "out of memory for a run document");
-        return status == GATE_OK
-                   ? RETRY
-                   : fail(p, status == GATE_USAGE ? REFUSED : LEFT, status, "%s", err.message);
-    }
-    status = artifact_get(e->id, path, &err);
-    if (!status && !(status = file_read(path, out, &err)))
-        return RETRY;
-    bool gone = status == GATE_NO_VERDICT || status == GATE_ENVIRONMENT;
-    return fail(p, gone ? REFUSED : LEFT, status, "%s%s", err.message,
-                gone ? "; 'gate push --library FILE' sends a copy of it" : "");
-}
-
-static enum outcome send_entry(struct push *p, const struct store_outbox_entry *e)
-{
-    RELEASED_BY(buf_release) struct buf body = buf_of(ARTIFACT_MAX_BYTES);
-    enum outcome outcome = read_entry(p, e, &body);
-    for (unsigned n = 1; outcome == RETRY; n++) {
-        outcome = e->kind == OUTBOX_RUN ? send_run(p, e, &body) : send_library(p, e, &body);
-        if (outcome == RETRY && p->answer.status == 500 && n == TRIES_OF_A_500)
-            outcome = LEFT;
-        if (outcome != RETRY)
-            break;
-        double delay = backoff_delay(&p->backoff, n, (double)p->answer.retry_after);
-        if (delay < 0) {
-            outcome = AWAY;
-            break;
-        }
-        command_note(&command_push, "%s; trying again in %.1f s", p->reason, delay);
-        backoff_sleep(delay);
-    }
-    return outcome;
-}
-
-/* Marks what became of each entry. Gives up when it has tried again for its time and nothing was
- * sent meanwhile. */
+/* Marks what became of each entry. */
 static enum gate_status send_list(struct push *p, const struct store_outbox_entry *list, size_t n,
                                   struct gate_error *err)
 {
     const struct push_arguments *a = p->arguments;
-    bool away = false; /* nothing can be sent any more */
-    p->backoff = backoff_start((double)a->patience_s);
+    bool away = !a->remote.token[0]; /* nothing can be sent any more */
+    size_t n_not_sent = 0;
+    if (away) {
+        fail(p, AWAY,
+             "no token: use --token-file FILE, or set GATE_TOKEN to the token that "
+             "`gate-server token create` printed");
+        p->status = GATE_USAGE;
+    }
     for (size_t i = 0; i < n; i++) {
         const struct store_outbox_entry *e = &list[i];
-        enum outcome outcome = away ? AWAY : p->denied[e->kind] ? LEFT : send_entry(p, e);
-        if (outcome == SENT) {
-            TRY(store_outbox_settle(p->store, a->remote.url, e, NULL, err));
-            p->backoff = backoff_start((double)a->patience_s);
-            continue;
-        }
-        away = outcome == AWAY;
-        snprintf(p->why, sizeof p->why, "%s", p->reason);
-        p->worst = p->status == GATE_ENVIRONMENT ? GATE_ENVIRONMENT : GATE_IO;
-        if (outcome == REFUSED) {
-            p->n_refused++;
+        RELEASED_BY(buf_release) struct buf body = buf_of(ARTIFACT_MAX_BYTES);
+        enum outcome outcome = away                    ? AWAY
+                               : p->denied[e->kind]    ? LEFT
+                               : e->kind == OUTBOX_RUN ? send_run(p, e, &body)
+                                                       : send_library(p, e, &body);
+        if (outcome == SENT || outcome == REFUSED)
+            TRY(store_outbox_settle(p->store, a->remote.url, e, outcome == SENT ? NULL : p->reason,
+                                    err));
+        if (outcome == REFUSED)
             command_note(&command_push, "%s: %s; it waits no longer", e->id, p->reason);
-            TRY(store_outbox_settle(p->store, a->remote.url, e, p->reason, err));
-        } else {
-            p->left[e->kind]++;
-        }
+        p->n_refused += outcome == REFUSED;
+        p->left[e->kind] += outcome == LEFT || outcome == AWAY;
+        n_not_sent += outcome != SENT;
+        away = outcome == AWAY;
     }
-    return p->worst ? gate_fail(err, p->worst, "%s", p->why) : GATE_OK;
+    return n_not_sent ? gate_fail(err, p->status, "%s", p->reason) : GATE_OK;
 }
 
 /* ---- the command ---- */
@@ -407,11 +358,10 @@ static void print_counts(const struct push *p)
 static int push(struct command_call *call, struct gate_error *err)
 {
     struct push_arguments *a = call->arguments;
-    struct gate_error filling = {0}, keeping, sending = {0};
+    struct gate_error filling, keeping, sending;
     RELEASED_BY(command_close_store) struct store *store = NULL;
     RELEASED_BY(free_at) struct store_outbox_entry *list = NULL;
     size_t n = 0;
-    char version[32];
     a->runs = call->operands;
     a->n_runs = call->n_operands;
     if (a->all && a->n_runs)
@@ -419,12 +369,6 @@ static int push(struct command_call *call, struct gate_error *err)
     TRY(remote_resolve(&a->choice, &a->remote, err));
     TRY(store_open(a->db, STORE_UPDATE, &store, err));
     struct push p = {.arguments = a, .store = store, .err = &filling};
-    enum gate_status absent =
-        a->remote.token[0]
-            ? http_client_version(version, err)
-            : gate_fail(err, GATE_USAGE,
-                        "no token: use --token-file FILE, or set GATE_TOKEN to the token that "
-                        "`gate-server token create` printed");
     /* All that was asked for, with one commit. What comes before a failure waits. */
     enum gate_status filled = store_begin(store, &filling);
     if (!filled) {
@@ -435,9 +379,7 @@ static int push(struct command_call *call, struct gate_error *err)
     buf_init(&p.answer.body, MAX_ANSWER);
     enum gate_status sent =
         store_outbox_read(store, a->remote.url, OUTBOX_WAITING, &list, &n, &sending);
-    for (size_t i = 0; absent && i < n; i++)
-        p.left[list[i].kind]++;
-    if (!sent && !absent)
+    if (!sent)
         sent = send_list(&p, list, n, &sending);
     buf_release(&p.answer.body);
     print_counts(&p);
@@ -445,9 +387,7 @@ static int push(struct command_call *call, struct gate_error *err)
         command_failed(&command_push, &filling);
     if (sent)
         command_failed(&command_push, &sending);
-    if (absent && filled && filled != absent)
-        command_failed(&command_push, err);
-    return filled ? filled : absent ? absent : sent;
+    return filled ? filled : sent;
 }
 
 const struct command command_push = {

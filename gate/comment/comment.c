@@ -345,9 +345,7 @@ enum gate_status comment_post(struct comment_target *t, const char *marker, cons
 {
     struct posting p = {.t = t, .marker = marker, .body = body, .url = url};
     struct backoff backoff = backoff_start(patience_s);
-    char version[32];
     enum gate_status status = GATE_OK;
-    TRY(http_client_version(version, err));
     buf_init(&p.answer.body, ANSWER_MAX);
     for (unsigned n = 1;; n++) {
         status = post(&p, err);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "gate/baseline/artifact.h"
-#include "gate/base/clock.h"
 
 #define PATIENCE_S 10.0 /* for trying again; a run waits for this */
 #define TIMEOUT_S 600
@@ -13,29 +12,17 @@
 enum gate_status fetch_library(struct fetch *f, const char *sha256, char path[PATHS_MAX],
                                struct gate_error *err)
 {
-    char address[128], version[32];
+    char address[128];
     struct http_answer answer = {0};
-    struct backoff backoff = backoff_start(PATIENCE_S);
+    if (!f->failure.status && !f->is_open)
+        f->is_open = !remote_resolve(&f->choice, &f->remote, &f->failure);
     enum gate_status status = f->failure.status;
-    if (!status && !f->is_open)
-        status = remote_resolve(&f->choice, &f->remote, &f->failure);
-    if (!status && !f->is_open)
-        status = http_client_version(version, &f->failure);
-    f->is_open = !status;
     snprintf(address, sizeof address, "/api/v1/artifacts/%s", sha256);
-    const struct http_request get = {.method = "GET", .path = address, .timeout_s = TIMEOUT_S};
+    const struct http_request get = {
+        .method = "GET", .path = address, .timeout_s = TIMEOUT_S, .patience_s = PATIENCE_S};
     buf_init(&answer.body, ARTIFACT_MAX_BYTES);
-    bool again = !status;
-    for (unsigned n = 1; again; n++) {
-        struct gate_error why = {0};
-        status = http_client_ask(&f->remote, &get, &answer, &why);
-        f->failure = status ? why : (struct gate_error){0};
-        bool may_pass = status ? status == GATE_IO : answer.status == 429 || answer.status >= 500;
-        double delay = backoff_delay(&backoff, n, status ? 0 : (double)answer.retry_after);
-        again = may_pass && delay >= 0;
-        if (again)
-            backoff_sleep(delay);
-    }
+    if (!status)
+        status = http_client_ask(&f->remote, &get, &answer, &f->failure);
     if (status)
         gate_fail(err, status, "%s", f->failure.message);
     else if (answer.status == 200)

@@ -14,11 +14,13 @@
 #include <unistd.h>
 
 #include "gate/base/alloc.h"
+#include "gate/base/clock.h"
 #include "gate/base/paths.h"
 #include "gate/base/file.h"
 #include "gate/base/process.h"
 #include "version.h"
 
+#define TRIES_OF_A_500 3
 #define CONNECT_TIMEOUT_S 10
 #define SILENCE_S 30 /* no byte in either direction for so long ends a request */
 #define POLL_S 0.25  /* between two looks at the size of the answer */
@@ -275,7 +277,7 @@ static bool write_all(int file, const char *bytes, size_t n)
     return true;
 }
 
-enum gate_status http_client_ask(const struct remote *remote, const struct http_request *request,
+static enum gate_status ask_once(const struct remote *remote, const struct http_request *request,
                                  struct http_answer *answer, struct gate_error *err)
 {
     char *argv[] = {(char *)"curl", (char *)"--disable", (char *)"--config", (char *)"-", NULL};
@@ -285,6 +287,8 @@ enum gate_status http_client_ask(const struct remote *remote, const struct http_
     int body = memfd_create("request", MFD_CLOEXEC), file = memfd_create("answer", MFD_CLOEXEC);
     enum gate_status status = GATE_OK;
     buf_clear(&answer->body);
+    answer->status = 0;
+    answer->retry_after = 0;
     RELEASED_BY(buf_release) struct buf options = buf_of(CONFIG_MAX);
     if (body < 0 || file < 0 || !write_all(body, request->body, request->len))
         status = gate_fail(err, GATE_IO, "cannot keep a request in memory: %s", strerror(errno));
@@ -315,4 +319,35 @@ enum gate_status http_client_ask(const struct remote *remote, const struct http_
     close(body);
     close(file);
     return status;
+}
+
+bool http_may_pass(int status)
+{
+    return status == 408 || status == 425 || status == 429 || status == 500 ||
+           (status >= 502 && status <= 504);
+}
+
+enum gate_status http_client_ask(const struct remote *remote, const struct http_request *request,
+                                 struct http_answer *answer, struct gate_error *err)
+{
+    static _Atomic bool has_curl;
+    const struct backoff backoff = backoff_start(request->patience_s);
+    char version[32];
+    if (!has_curl)
+        TRY(http_client_version(version, err));
+    has_curl = true;
+    for (unsigned n = 1;; n++) {
+        struct gate_error failure;
+        enum gate_status status = ask_once(remote, request, answer, &failure);
+        bool may_pass = status ? status == GATE_IO : http_may_pass(answer->status);
+        if (answer->status == 500 && n == TRIES_OF_A_500)
+            may_pass = false;
+        double delay = may_pass ? backoff_delay(&backoff, n, (double)answer->retry_after) : -1;
+        if (delay < 0)
+            return status ? gate_fail(err, status, "%s", failure.message) : GATE_OK;
+        if (!status)
+            gate_fail(&failure, GATE_IO, "%s answers %d", remote->url, answer->status);
+        fprintf(stderr, "gate: %s; trying again in %.1f s\n", failure.message, delay);
+        backoff_sleep(delay);
+    }
 }

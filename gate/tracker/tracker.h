@@ -68,6 +68,7 @@ struct http_request {
     const void *body;
     size_t len;
     long timeout_s;             /* for all of it */
+    double patience_s;          /* for trying again what may pass; 0: there is one try */
     const char *const *headers; /* "Name: value", ended by NULL; NULL: none but the usual */
 };
 
@@ -81,9 +82,14 @@ struct http_answer {
 /* "7.88.1". GATE_IO: there is no curl here that would do; the message names the remedy. */
 enum gate_status http_client_version(char version[32], struct gate_error *err);
 
+/* An answer (408, 425, 429, 500, 502, 503, 504) after which the same question may get another. */
+bool http_may_pass(int status);
+
 /*
  * Asks the server, and waits for the whole answer. GATE_OK: there is one, of whatever status.
- * GATE_IO: there is none, or half of one; what the server made of the request is not known.
+ * GATE_IO: there is none, or half of one; what the server made of the request is not known. In both
+ * cases what may pass is tried again, never before the Retry-After that the server named; a 500 may
+ * be the request's fault, and is tried three times.
  * GATE_ENVIRONMENT: the server is not the one that was meant (its certificate), or its answer is
  * longer than the maximum; asking again would not help. The message never has the token in it.
  */
@@ -101,7 +107,7 @@ enum gate_status http_client_ask(const struct remote *remote, const struct http_
 struct fetch {
     struct remote_choice choice;
     struct remote remote;
-    bool is_open;              /* it is named, and there is a curl */
+    bool is_open;              /* it is named */
     struct gate_error failure; /* status 0, or why the server is not asked any more */
 };
 
