@@ -27,9 +27,7 @@ static const char *const brief_columns[] = {
     "peer",
     "peer_ratio",
     "ceiling",
-    "measured_ceiling",
     "warning",
-    "processes",
 };
 #define N_BRIEF (sizeof brief_columns / sizeof brief_columns[0])
 
@@ -43,21 +41,6 @@ static void put_rounded(struct emit *e, double value, bool known)
     double unit = value != 0 ? pow(10, DIGITS - 1 - floor(log10(fabs(value)))) : 1;
     bool rounds = isfinite(unit) && isfinite(value * unit);
     emit_real(e, rounds ? round(value * unit) / unit : value);
-}
-
-/* For each process that compared anything its log_ratio, and 1 for a swapped one plus 2 for one of
- * the confirmation. */
-static void put_processes(struct emit *e, const struct document_case *c)
-{
-    emit_open(e, '[');
-    for (size_t i = 0; i < c->n_processes; i++) {
-        const struct document_process *p = &c->processes[i];
-        if (!isfinite(p->log_ratio))
-            continue;
-        put_rounded(e, round(p->log_ratio * 1e5) / 1e5, true);
-        emit_integer(e, (p->swapped ? 1 : 0) + (p->stage == STAGE_CONFIRMATION ? 2 : 0));
-    }
-    emit_close(e, ']');
 }
 
 /* The values of a case, each into the array of its column. */
@@ -82,10 +65,8 @@ static void put_brief_case(struct emit to[N_BRIEF], const struct document_case *
     emit_string(e++, f.peer_ratio > 0 ? f.peer : NULL);
     put_rounded(e++, f.peer_ratio, f.peer_ratio > 0);
     put_rounded(e++, t->ceiling, t->ceiling > 0);
-    put_rounded(e++, t->measured_ceiling, t->measured_ceiling > 0);
     /* Of a second comparison that decides nothing. */
-    emit_string(e++, c->has_warning ? verdict_name((enum verdict)c->warning.verdict) : NULL);
-    put_processes(e, c);
+    emit_string(e, c->has_warning ? verdict_name((enum verdict)c->warning.verdict) : NULL);
 }
 
 /* What a row of each case shows, in columns. */

@@ -335,7 +335,7 @@ describe("run", { skip }, () => {
     it.test("a case of a run shows the processes that its verdict rests on", {}, async (page) => {
         await it.open(page, `#/run/${it.uuids.at(-2)}`);
         // 12 cases, one of them wrong and so without a picture
-        assert.equal(await page.locator("tr.item svg.evidence").count(), 11);
+        assert.equal(await page.locator("tr.item svg.change .point").count(), 11);
         const regressed = page.locator(`tbody[id="case-${REGRESSED}"]`);
         await regressed.locator(".opener").click();
         await settled(page);
@@ -438,9 +438,9 @@ describe("run", { skip }, () => {
 
     it.test("a case that was compared with a number has evidence too", {}, async (page) => {
         await it.open(page, `#/run/${it.uuids.at(-1)}`); // the host
-        assert.equal(await page.locator("svg.evidence").count(), 11);
         await page.locator(".opener").nth(1).click();
         await settled(page);
+        assert.equal(await page.locator("svg.evidence").count(), 1);
         assert.equal(await page.locator("tr.reference").count(), 0);
         assert.equal(await page.locator(".panel .cycles").count(), 0);
         assert.match(await page.locator("tr.detail:not([hidden])").innerText(),
@@ -470,7 +470,7 @@ describe("run", { skip }, () => {
             const rows = () => others.count();
             await it.open(page, `#/run/${uuids[0]}`, url);
             assert.equal(await rows(), 100);
-            assert.equal(await others.locator("svg.evidence").count(), 100);
+            assert.equal(await others.locator("svg.change .point").count(), 100);
             await page.click("button:text-is('Show 100 of 597 more rows')");
             assert.equal(await rows(), 200);
             const name = await others.locator(".case").last().innerText();

@@ -42,30 +42,6 @@ function sentence(processes) {
     return `Change by process, ${parts.join("; ")}`;
 }
 
-const DOTS = { width: 150, height: 22, side: 8, span: 3 }; // thresholds to either side, in all rows
-
-/** All processes on one line of change, for a row: null when none compared anything. */
-export function evidenceDots(item, threshold) {
-    const processes = processesOf(item);
-    if (processes.length === 0) return null;
-    const { width, height, side } = DOTS;
-    const { ratio } = item;
-    const x = (v) => round(width / 2 + (Math.max(-1, Math.min(1, v / (DOTS.span * threshold)))) *
-        (width / 2 - side));
-    const beyond = processes.some((p) => Math.abs(p.ratio - 1) > DOTS.span * threshold);
-    const upright = (name, v) => s("line", { class: name, x1: x(v), x2: x(v), y1: 1, y2: 21 });
-    return s("svg", {
-        class: "evidence dots", viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
-        "aria-label": sentence(processes),
-    },
-    ratio && s("rect", { class: "range", x: x(ratio.lo - 1), y: 1, height: 20,
-        width: Math.max(1, round(x(ratio.hi - 1) - x(ratio.lo - 1))) }),
-    upright("zero", 0), upright("gain", -threshold), upright("limit", threshold),
-    processes.map((p) => mark(p, x(p.ratio - 1), p.stage === "confirmation" ? 16 : 7, 3)),
-    beyond && s("path", { class: "beyond", // further than the picture goes
-        d: ratio?.value < 1 ? "M4 7l-3 4 3 4" : `M${width - 4} 7l3 4-3 4` }));
-}
-
 const CHART = { width: 640, height: 210, left: 66, right: 92, top: 10, bottom: 26 };
 const GAP = 0.8; // between the first look and the confirmation, in processes
 

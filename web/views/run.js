@@ -3,11 +3,11 @@
 
 import { apiUrl } from "../frame/api.js";
 import { address, h } from "../frame/dom.js";
-import { evidenceDots } from "./evidence.js";
 import {
     ago, change, durationCell, elapsed, epochText, interval, number, percent, plural, share, time,
     versus,
 } from "../frame/format.js";
+import { changeGlyph } from "../frame/glyphs.js";
 import { longTable } from "../frame/lists.js";
 import { controlsOf, machineLines, machineLink } from "../frame/machine.js";
 import {
@@ -31,8 +31,6 @@ const COLUMNS = [
         UNTOLD.includes(c.verdict) && h("span", { class: "note" }, c.reason),
         UNTOLD.concat("regression").includes(c.warning) && h("span", { class: "note" },
             badge(c.warning), ` against ${againstText(policy.warn_against)}`)), "name"],
-    ["process", "Evidence", (c, run) => evidenceDots(c, thresholdOf(c, run)),
-        "minor glyph broad of-evidence"],
     ["p50", "p50", (c) => (c.p50_ns ? durationCell(c.p50_ns) : none("not timed")),
         "number minor middling"],
     ["baseline", "Baseline", (c) => durationCell(c.baseline_p50_ns),
@@ -41,6 +39,9 @@ const COLUMNS = [
         ratio ? change(ratio.value) : none("–"),
         h("span", { class: "interval" }, ratio && interval(ratio.lo, ratio.hi)),
         over && h("span", { class: "note narrow-only" }, versus(over, peer))], "number broad"],
+    ["compare_bar", "Size", (c, run) => changeGlyph({ ratio: c.ratio?.value, ratio_lo: c.ratio?.lo,
+        ratio_hi: c.ratio?.hi, threshold: thresholdOf(c, run), verdict: c.verdict }),
+    "minor glyph of-size"],
     ["mde", "MDE", (c, run) => h("span", { class: c.mde > thresholdOf(c, run) && "wide" },
         percent(c.mde)), "number minor narrow-out slim"],
     ["provider", "Against the vendor", (c) => vendorRatio(c.peer_ratio, c.peer),

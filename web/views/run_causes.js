@@ -24,14 +24,10 @@ export async function loadRun(uuid, signal) {
     if (isForeign) run.verdict = "foreign";
     run.cases = cases.id.map((_, i) => {
         const item = Object.fromEntries(names.map((name) => [name, cases[name][i]]));
-        const { ratio, processes } = item;
+        const { ratio } = item;
         return {
             ...item, reason: item.reason ?? "", verdict: isForeign ? "foreign" : item.verdict,
             ratio: ratio && { value: ratio, lo: item.ratio_lo, hi: item.ratio_hi },
-            processes: processes.flatMap((value, k) => (k % 2 === 1 ? [] : {
-                log_ratio: value, swapped: (processes[k + 1] & 1) > 0,
-                stage: processes[k + 1] & 2 ? "confirmation" : "first",
-            })),
         };
     });
     // opening: what is still asked for, of cases that the address opens
