@@ -4,7 +4,7 @@
 
 import { h } from "../frame/dom.js";
 import { percent } from "../frame/format.js";
-import { tableBox, tableOf } from "../frame/parts.js";
+import { tableOf } from "../frame/parts.js";
 
 // ---- kernels ----
 
@@ -29,21 +29,15 @@ function pairsOf(mine, other) {
     ].filter((pair) => !(pair.mine && pair.other && same(pair.mine, pair.other)));
 }
 
-const shown = (value) => value ?? "not known";
-
-function rows({ mine, other }) {
-    const name = h("th", { scope: "row", class: "mono" }, (mine ?? other).name);
-    if (!mine || !other)
-        return h("tr", {}, name, h("td", { colspan: 3 },
-            mine ? "the baseline does not launch it" : "the baseline's, not launched any more"));
+/** What differs in a pair of kernels: { name, label, before, now }. */
+function rowsOf({ mine, other }) {
+    const { name } = mine ?? other;
+    if (!other) return [{ name, label: "the baseline does not launch it" }];
+    if (!mine) return [{ name, label: "the baseline's, not launched any more" }];
     const changed = FIGURES.filter(([key]) => mine[key] !== other[key]);
-    if (changed.length === 0)
-        return h("tr", {}, name, h("td", { colspan: 3 }, "other machine code, the same figures"));
-    return changed.map(([key, label], i) => h("tr", {},
-        i === 0 ? h("th", { scope: "row", class: "mono", rowspan: changed.length },
-            mine.name) : null,
-        h("td", {}, label), h("td", { class: "number" }, shown(other[key])),
-        h("td", { class: "number" }, shown(mine[key]))));
+    return changed.length === 0 ? [{ name, label: "other machine code, the same figures" }]
+        : changed.map(([key, label]) => ({ name, label, before: other[key] ?? "not known",
+            now: mine[key] ?? "not known" }));
 }
 
 /** Nothing but for a regression whose kernels are known on both sides. */
@@ -52,10 +46,14 @@ export function kernelsSection(item) {
     const pairs = of("candidate").length > 0 && of("baseline").length > 0
         ? pairsOf(of("candidate"), of("baseline")) : [];
     if (item.verdict !== "regression" || pairs.length === 0) return null;
-    return tableBox(`Kernels of ${item.id} that differ from the baseline's`,
-        h("thead", {}, h("tr", {}, h("th", {}, "Kernel"), h("th", {}, "What differs"),
-            h("th", { class: "number" }, "Baseline"), h("th", { class: "number" }, "Now"))),
-        h("tbody", {}, pairs.map(rows)));
+    const rows = pairs.flatMap(rowsOf);
+    return tableOf(`Kernels of ${item.id} that differ from the baseline's`, [
+        [null, "Kernel", ({ name }, i) => h("th", { scope: "row", class: "mono" },
+            name !== rows[i - 1]?.name && name)],
+        [null, "What differs", ({ label }) => label],
+        [null, "Baseline", ({ before }) => before, "number"],
+        [null, "Now", ({ now }) => now, "number"],
+    ], rows);
 }
 
 // ---- nodes ----
