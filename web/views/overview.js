@@ -6,7 +6,7 @@ import { caseTable } from "./case_table.js";
 import { causeList } from "./causes.js";
 import { address, h } from "../frame/dom.js";
 import { filters } from "./filters.js";
-import { count, plural } from "../frame/format.js";
+import { clamp, count, plural } from "../frame/format.js";
 import { nothingYet, wayOut } from "../frame/parts.js";
 import { choose, note } from "../frame/places.js";
 import { ALL, effective, noneOfMain, scopeOf } from "../frame/scope.js";
@@ -26,7 +26,7 @@ function stateOf(query) {
     const state = { ...DEFAULTS };
     for (const name of Object.keys(DEFAULTS)) if (query.has(name)) state[name] = query.get(name);
     if (!SORTS.includes(state.sort.replace(/^-/, ""))) state.sort = DEFAULTS.sort;
-    state.rows = Math.max(FIRST, Math.trunc(state.rows) || 0);
+    state.rows = clamp(Math.trunc(state.rows) || 0, FIRST, MOST);
     return state;
 }
 
@@ -37,18 +37,8 @@ function queryOf({ device, branch, op, dtype, verdict, q }) {
         q: words.split(" ").slice(0, MOST_WORDS).join(" ") };
 }
 
-/** As many rows as are to be shown. */
-async function load(state, signal) {
-    const found = { cases: [], total: 0, counts: {}, next: null };
-    do {
-        const limit = Math.min(MOST, state.rows - found.cases.length);
-        const page = await get("cases",
-            { ...queryOf(state), sort: state.sort, limit, after: found.next }, signal);
-        found.cases.push(...page.cases);
-        Object.assign(found, { ...page, cases: found.cases });
-    } while (found.next && found.cases.length < state.rows);
-    return found;
-}
+const load = (state, signal) =>
+    get("cases", { ...queryOf(state), sort: state.sort, limit: state.rows }, signal);
 
 function summary(shown, total) {
     return shown < total ? `${count(shown)} of ${plural(total, "case")}` : plural(total, "case");
@@ -74,7 +64,7 @@ function casesSection(first, state, { devices, alerts, scope }, signal) {
     }, () => ask());
     const more = h("button", {
         type: "button",
-        click: () => { state.rows += MORE; change(note); },
+        click: () => { state.rows = Math.min(MOST, state.rows + MORE); change(note); },
     });
     const shownOf = h("p", { class: "quiet" });
     const out = h("p");
@@ -86,7 +76,8 @@ function casesSection(first, state, { devices, alerts, scope }, signal) {
         const shown = found.cases.length;
         table.draw(found.cases, state);
         bar.draw(found.counts, summary(shown, found.total));
-        more.hidden = shownOf.hidden = shown >= found.total;
+        shownOf.hidden = shown >= found.total;
+        more.hidden = shownOf.hidden || shown >= MOST;
         more.textContent = `Show ${count(Math.min(MORE, found.total - shown))} more`;
         shownOf.textContent = summary(shown, found.total);
         out.replaceChildren(wayOut("cases",
