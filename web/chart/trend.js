@@ -2,8 +2,8 @@
 // trend.js: the trend of a case: its lines, what one can do with them, and what they say.
 //
 // All plots share x, and are one tab stop. What is known of the chart is one object, `t`, which the
-// parts share: trend_draw.js draws it and says what it is of, trend_range.js moves the range,
-// trend_point.js has the point that is told of. A part calls another through `t.act`.
+// parts share: trend_draw.js draws it, moves its range and says what it is of, trend_point.js has the
+// point that is told of.
 //
 //   t.whole: the answer of the server; model: as it is drawn
 //   t.range: of x; events; errorLimit: above which a result is wrong, or null
@@ -14,11 +14,12 @@ import { arrange, knows } from "./data.js";
 import { eventList } from "./events.js";
 import { RESOURCES, YARDSTICKS } from "./specs.js";
 import { choice, zoomButtons } from "./tools.js";
-import { draw, drawn, placed, render, savePoints, shown, specify } from "./trend_draw.js";
+import {
+    all, draw, drawn, move, pan, placed, render, savePoints, shown, specify, zoom, zoomed,
+} from "./trend_draw.js";
 import {
     changeLane, clicked, drop, isKnown, moved, open, pick, place, showPoint, speak, step,
 } from "./trend_point.js";
-import { all, move, pan, zoom, zoomed } from "./trend_range.js";
 import { h } from "../frame/dom.js";
 import { copyButton } from "../frame/parts.js";
 
