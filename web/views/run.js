@@ -41,7 +41,7 @@ const COLUMNS = [
         over && h("span", { class: "note narrow-only" }, versus(over, peer))], "number broad"],
     ["compare_bar", "Size", (c, run) => changeGlyph({ ratio: c.ratio?.value, ratio_lo: c.ratio?.lo,
         ratio_hi: c.ratio?.hi, threshold: thresholdOf(c, run), verdict: c.verdict }),
-    "minor glyph of-size"],
+    "minor glyph slim of-size"],
     ["mde", "MDE", (c, run) => h("span", { class: c.mde > thresholdOf(c, run) && "wide" },
         percent(c.mde)), "number minor narrow-out slim"],
     ["provider", "Against the vendor", (c) => vendorRatio(c.peer_ratio, c.peer),
