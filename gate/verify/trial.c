@@ -350,11 +350,25 @@ static enum gate_status make_guard(struct work *w, struct gate_error *err)
     return GATE_OK;
 }
 
+struct image trial_image(const struct trial *t)
+{
+    struct image_layout layout = t->layout;
+    image_layout_pair(&t->problem, &layout);
+    const struct image image = image_make(&t->problem, &layout, POISON_NAN);
+    probe_fill(t->probe, &t->problem, image.view, t->seed);
+    return image;
+}
+
 static enum gate_status set_up_on_the_host(struct work *w, struct gate_error *err)
 {
     const struct trial *t = w->t;
     struct image *image = &w->image;
-    *image = image_make(&t->problem, &t->layout, w->poison);
+    if (t->made && t->made->bytes) {
+        *image = *t->made;
+        t->made->bytes = NULL;
+    } else {
+        *image = trial_image(t);
+    }
     TRY(device_reserve(w->b->device, &w->b->slab, image->size, err));
     w->after = xcalloc(1, image->size);
     for (uint32_t i = 0; i < image->n_out; i++) {
@@ -364,7 +378,6 @@ static enum gate_status set_up_on_the_host(struct work *w, struct gate_error *er
         w->scratch[i] = xcalloc(1, bytes);
     }
     TRY(make_guard(w, err));
-    probe_fill(t->probe, &t->problem, image->view, t->seed);
     return fill_from_the_host(w, err);
 }
 

@@ -14,6 +14,8 @@
 #ifndef GATE_VERIFY_TRIAL_H
 #define GATE_VERIFY_TRIAL_H
 
+#include <pthread.h>
+
 #include "gate/verify/verify.h"
 #include "gate/verify/verify_layout.h"
 #include "kernels/ops/pattern.h"
@@ -48,10 +50,14 @@ struct trial {
     bool on_device;
     bool launches_only;              /* a sanitizer looks at them: nothing is compared */
     const struct trial_given *given; /* NULL: inputs are made */
-    int64_t *counted;                /* of a class of shapes; NULL: none */
+    struct image *made; /* of trial_image(), taken over by who tries it; NULL: it is made then */
+    int64_t *counted;   /* of a class of shapes; NULL: none */
 };
 
 #define TRIAL_TEXT_MAX (PROBLEM_ID_MAX + LAYOUT_TEXT_MAX + 120)
+
+/* What a trial on the host uploads. */
+struct image trial_image(const struct trial *t);
 
 /* "probe 'exact integers' on gemm/fp16/m131-n136-k72 (dense, unmapped memory behind" */
 void trial_text(const struct trial *t, enum guard_side guard, char text[TRIAL_TEXT_MAX]);
@@ -100,6 +106,30 @@ void bench_release(struct bench *b);
 /* Runs the tier's checks on the job's first arm, whose canonical results are right; what is wrong
  * stands in its verification. Status as that of bench_try(). */
 enum gate_status tier_checks(const struct verify_job *job, struct gate_error *err);
+
+/*
+ * ---- trials in a row, verify_ahead.c ----
+ *
+ * While one is tried a thread of its own makes the image of the next one.
+ */
+
+struct trial_row {
+    struct trial_ahead {
+        struct trial trial;
+        struct image image;
+        pthread_t thread;
+        bool waits, started;
+    } of[2]; /* the one that waits for its turn, and whose image is made */
+    unsigned turn;
+};
+
+typedef enum gate_status (*trial_fn)(void *context, const struct trial *t, struct gate_error *err);
+
+/* Tries the one that waits, if there is one, and lets `next` wait; NULL: none. */
+enum gate_status trial_row_next(struct trial_row *row, const struct trial *next, trial_fn try,
+                                void *context, struct gate_error *err);
+
+void trial_row_release(struct trial_row *row);
 
 /*
  * ---- many launches, verify_soak.c ----

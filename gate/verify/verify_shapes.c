@@ -313,6 +313,30 @@ unsigned shapes_designed(const struct kg_problem *p, unsigned others, uint64_t s
     return n + add_others(&met, &drawn, p, others, plan.drawn_other, out + n, SHAPES_MAX - n);
 }
 
+static bool has_tails(const struct kg_problem *p)
+{
+    const struct op *op = op_of(p);
+    for (unsigned i = 0; i < op->n_sizes; i++)
+        if (op->sizes[i].kind == OP_LENGTH &&
+            (op_size(p, &op->sizes[i]) < 8 || op_size(p, &op->sizes[i]) % 8 == 0))
+            return false;
+    return true;
+}
+
+const struct kg_problem *shapes_third(const struct kg_problem *shapes, unsigned n_shapes,
+                                      unsigned n)
+{
+    unsigned tailed = 0, left = n / 2;
+    for (unsigned i = 0; i < n_shapes; i++)
+        tailed += has_tails(&shapes[i]);
+    if (n % 2 || !tailed)
+        return &shapes[3 * n];
+    left %= tailed;
+    for (unsigned i = 0;; i++)
+        if (has_tails(&shapes[i]) && left-- == 0)
+            return &shapes[i];
+}
+
 /* ---- given sizes ---- */
 
 static const struct op_size *given_of(const struct kg_problem *p)

@@ -33,6 +33,11 @@ struct shapes_plan {
 unsigned shapes_designed(const struct kg_problem *p, unsigned others, uint64_t seed,
                          struct shapes_plan plan, struct kg_problem out[SHAPES_MAX]);
 
+/* The n-th of a third of them: every other one is a shape with tails of all lengths, which a kernel
+ * may load by other code. */
+const struct kg_problem *shapes_third(const struct kg_problem *shapes, unsigned n_shapes,
+                                      unsigned n);
+
 #define SHAPES_VALUES_MAX 16
 
 /* So many values of a given size, such as a head_dim, are tried. */

@@ -57,6 +57,7 @@ struct round {
     struct layout_pairs layouts;
     bool thorough, once;
     bool served_elsewhere; /* another shape than the problem's, by the same kernel */
+    struct trial_row row;
 };
 
 /* A hang or a crash will be put down to this trial. */
@@ -79,6 +80,7 @@ static void try_dense(struct round *r, const struct trial *t)
     size_t used = strlen(found->message);
     one.layout = image_layout_of(TENSOR_DENSE);
     one.guard = GUARD_NONE;
+    one.made = NULL;
     r->bench.found = &dense;
     announce(r, &one);
     const enum gate_status status = bench_try(&r->bench, &one, &unused);
@@ -88,8 +90,9 @@ static void try_dense(struct round *r, const struct trial *t)
                  dense.ok ? "right" : "wrong too");
 }
 
-static enum gate_status run_trial(struct round *r, const struct trial *t, struct gate_error *err)
+static enum gate_status run_trial(void *context, const struct trial *t, struct gate_error *err)
 {
+    struct round *r = context;
     if (!r->bench.found->ok || !probe_applies(t->probe, &t->problem))
         return GATE_OK;
     announce(r, t);
@@ -99,7 +102,12 @@ static enum gate_status run_trial(struct round *r, const struct trial *t, struct
     return GATE_OK;
 }
 
-/* Launched again and on changed inputs, or one of them, by the seed. */
+static enum gate_status try_waiting(struct round *r, struct gate_error *err)
+{
+    return trial_row_next(&r->row, NULL, run_trial, r, err);
+}
+
+/* Launched again and on changed inputs, or one of them, by the seed. It may wait for its turn. */
 static enum gate_status check(struct round *r, const struct kg_problem *p, enum probe probe,
                               struct image_layout layout, enum guard_side guard,
                               struct gate_error *err)
@@ -113,7 +121,9 @@ static enum gate_status check(struct round *r, const struct kg_problem *p, enum 
                               .seed = seed,
                               .repeats = again && !r->once ? repeats[r->job->tier] : 0,
                               .changed = (r->thorough || !again) && !r->once};
-    return run_trial(r, &one, err);
+    return r->bench.found->ok && probe_applies(probe, p)
+               ? trial_row_next(&r->row, &one, run_trial, r, err)
+               : GATE_OK;
 }
 
 static enum gate_status check_dense(struct round *r, const struct kg_problem *p, enum probe probe,
@@ -279,31 +289,6 @@ static void find_shapes(struct round *r, const struct kg_problem *p)
         bench_prepare(&r->bench, &r->shape[i]);
 }
 
-static bool has_tails(const struct kg_problem *p)
-{
-    const struct op *op = op_of(p);
-    for (unsigned i = 0; i < op->n_sizes; i++)
-        if (op->sizes[i].kind == OP_LENGTH &&
-            (op_size(p, &op->sizes[i]) < 8 || op_size(p, &op->sizes[i]) % 8 == 0))
-            return false;
-    return true;
-}
-
-/* Of the n-th of those checks: every other one is of a shape with tails of all lengths, which a
- * kernel may load by other code. */
-static const struct kg_problem *third_shape(const struct round *r, unsigned n)
-{
-    unsigned tails = 0, left = n / 2;
-    for (unsigned i = 0; i < r->n; i++)
-        tails += has_tails(&r->shape[i]);
-    if (n % 2 || !tails)
-        return &r->shape[3 * n];
-    left %= tails;
-    for (unsigned i = 0;; i++)
-        if (has_tails(&r->shape[i]) && left-- == 0)
-            return &r->shape[i];
-}
-
 /* Each shape in turn by the sharpest probe, every third time dense with nothing mapped beside the
  * tensors; then as many as every third one by another probe. Other dtypes and given
  * sizes get random inputs too: what is not exact shows here alone, as a scale that is off, or a
@@ -320,7 +305,7 @@ static enum gate_status check_shapes(struct round *r, const struct kg_problem *p
             TRY(check_dense(r, each, sharpest(each), i % 2 ? GUARD_BEFORE : GUARD_BEHIND, err));
     }
     for (unsigned i = small ? 0 : r->n / 3; i-- > 0;) {
-        const struct kg_problem *third = third_shape(r, i);
+        const struct kg_problem *third = shapes_third(r->shape, r->n, i);
         TRY(check(r, third, probe_in_turn(third, i), layout_in_turn(r, third, 6 * i + 1),
                   GUARD_NONE, err));
     }
@@ -419,6 +404,7 @@ static enum gate_status check_alike(struct round *r, const struct kg_problem *p,
             continue;
         bench_prepare(&r->bench, other);
         TRY(check(r, other, probe_random(other), pinned_layout(TENSOR_DENSE), GUARD_NONE, err));
+        TRY(try_waiting(r, err));
     }
     return GATE_OK;
 }
@@ -554,6 +540,7 @@ static enum gate_status check_all(struct round *r, const struct kg_problem *p,
     }
     if (r->job->tier != VERIFY_NIGHTLY)
         TRY(check_shapes(r, p, err));
+    TRY(try_waiting(r, err));
     if (r->bench.found->ok)
         TRY(check_large_ones(r, p, err));
     TRY(check_far(r, p, err));
@@ -568,6 +555,7 @@ static enum gate_status check_all(struct round *r, const struct kg_problem *p,
         TRY(device_reserve(r->bench.device, &r->bench.slab, PINNED_ROOM, err));
         for (unsigned i = 0; i < 4; i++)
             TRY(check(r, rows, sharpest(rows), pinned_layout(kinds[i]), GUARD_NONE, err));
+        TRY(try_waiting(r, err));
         TRY(check_alike(r, rows, err));
     }
     if (!small || !r->bench.found->ok)
@@ -589,6 +577,7 @@ enum gate_status tier_checks(const struct verify_job *job, struct gate_error *er
     struct round *r = xcalloc(1, sizeof *r);
     *r = (struct round){.job = job, .bench = {.device = d, .arm = job->arms, .found = v}};
     enum gate_status status = check_all(r, &job->c->problem, err);
+    trial_row_release(&r->row);
     v->record.own_shape_only = !status && v->ok && !r->served_elsewhere ? YES : UNKNOWN;
     if (!status)
         status = surroundings_compare(d, &before, more, v, err);
