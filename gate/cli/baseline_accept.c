@@ -8,6 +8,7 @@
 
 #include "gate/base/alloc.h"
 #include "gate/base/clock.h"
+#include "gate/base/utf8.h"
 #include "gate/baseline/artifact.h"
 #include "gate/baseline/origin.h"
 #include "gate/baseline/baseline.h"
@@ -33,83 +34,41 @@ static enum gate_status not_here(const struct baseline_request *r, enum gate_sta
                      err->message);
 }
 
-/* Of one case: the run of its wanted or newest verified measurement. */
-struct run_search {
-    const struct baseline_request *request;
-    char model[80];
-    struct buf models; /* all that have the case, for a message */
+/* Of one case: its newest run, measured or not. */
+struct newest {
+    char models[400]; /* all that have the case, for a message */
     size_t n_models;
-    char newest[64];  /* the newest run that has the case, measured or not, */
-    char verdict[24]; /* and what it found */
-    char run_uuid[64];
+    char run[64];
 };
 
-static bool note_model(void *context, const char *model, const char *run, const char *verdict)
+static bool note_model(void *context, const char *model, const char *run)
 {
-    struct run_search *s = context;
-    buf_printf(&s->models, "%s%s", s->n_models++ ? ", " : "", model);
-    snprintf(s->model, sizeof s->model, "%s", model);
-    snprintf(s->newest, sizeof s->newest, "%s", run);
-    snprintf(s->verdict, sizeof s->verdict, "%s", verdict);
+    struct newest *s = context;
+    s->n_models++;
+    utf8_join(s->models, sizeof s->models, ", ", "%s", model);
+    snprintf(s->run, sizeof s->run, "%s", run);
     return true;
 }
 
-static bool take_candidate(void *context, const struct store_point *p)
-{
-    struct run_search *s = context;
-    const char *wanted = s->request->run;
-    if (strcmp(p->role, "candidate") != 0 ||
-        (wanted && strncmp(p->run_uuid, wanted, strlen(wanted)) != 0))
-        return true;
-    snprintf(s->run_uuid, sizeof s->run_uuid, "%s", p->run_uuid);
-    return false;
-}
-
-static enum gate_status find_run(struct run_search *s, struct store *store, struct gate_error *err)
-{
-    const struct baseline_request *r = s->request;
-    TRY(store_newest(store, r->cases, r->device_model, note_model, s, err));
-    if (s->n_models > 1)
-        return gate_fail(err, GATE_USAGE,
-                         "'%s' was measured on several device models (%s); choose one with "
-                         "--device-model",
-                         r->cases, s->models.data);
-    if (s->n_models)
-        TRY(store_trend(store, r->cases, s->model, INT32_MAX, take_candidate, s, err));
-    if (!s->run_uuid[0])
-        return not_here(r,
-                        gate_fail(err, GATE_USAGE,
-                                  "the database has no verified measurement of '%s'%s%s%s%s",
-                                  r->cases, r->device_model ? " on " : "",
-                                  r->device_model ? r->device_model : "",
-                                  r->run ? " in a run " : "", r->run ? r->run : ""),
-                        err);
-    /* Of a case that was wrong, on a busy device or not timed there is no measurement: that of an
-     * older run is not taken in silence. */
-    if (!r->run && strcmp(s->newest, s->run_uuid) != 0)
-        return gate_fail(err, GATE_USAGE,
-                         "the newest run on %s, %.8s, has no verified measurement of '%s' (its "
-                         "verdict is '%s'): measure again, or name another run with --run UUID",
-                         s->model, s->newest, r->cases, s->verdict);
-    return GATE_OK;
-}
-
+/* The run that is named, or the newest one: of all, or of those with the case. Of a case that was
+ * wrong, on a busy device or not timed in it, the measurement of an older one is not taken in
+ * silence; and cases of one run belong together. */
 static enum gate_status open_run(const struct baseline_request *r, struct store *store,
                                  struct document *out, struct gate_error *err)
 {
-    struct run_search s = {.request = r};
-    if (!is_pattern(r)) {
-        s.models = buf_of(64 * 1024);
-        enum gate_status status = find_run(&s, store, err);
-        buf_release(&s.models);
-        TRY(status);
-        return command_document(store, s.run_uuid, out, err);
+    struct newest s = {.n_models = 0};
+    if (!r->run && is_pattern(r)) {
+        TRY(command_newest_run(store, r->device_model, s.run, err));
+    } else if (!r->run) {
+        TRY(store_newest(store, r->cases, r->device_model, note_model, &s, err));
+        if (s.n_models != 1)
+            return gate_fail(err, GATE_USAGE,
+                             s.n_models ? "'%s' was measured on several device models (%s); "
+                                          "choose one with --device-model"
+                                        : "the database has no run with the case '%s'%s",
+                             r->cases, s.models);
     }
-    /* Cases of one run belong together; those of older ones are none that a pattern should reach.
-     */
-    if (!r->run)
-        TRY(command_newest_run(store, r->device_model, s.newest, err));
-    enum gate_status status = command_document(store, r->run ? r->run : s.newest, out, err);
+    enum gate_status status = command_document(store, r->run ? r->run : s.run, out, err);
     if (status == GATE_USAGE)
         return not_here(r, status, err);
     TRY(status);
@@ -167,14 +126,11 @@ static enum gate_status read_measurement(const struct document *d, const struct 
                                          struct accepted *out, struct gate_error *err)
 {
     const struct document_arm *arm = find_measured(c);
-    if (!is_usable(c))
+    if (!is_usable(c) || !arm)
         return gate_fail(err, GATE_USAGE,
-                         "in run %.8s the verdict of '%s' is '%s', so it does not count: measure "
-                         "again, or name another run with --run UUID",
+                         "run %.8s has no verified measurement of '%s' that counts (its verdict is "
+                         "'%s'): measure again, or name another run with --run UUID",
                          d->uuid, c->id, verdict_name((enum verdict)c->verdict));
-    if (!arm)
-        return gate_fail(err, GATE_IO, "run %s has no verified measurement of '%s'", d->uuid,
-                         c->id);
     if (arm->verify.verified_in)
         return gate_fail(err, GATE_USAGE,
                          "run %.8s took it from run %.8s that '%s' is right, and a baseline is "

@@ -137,9 +137,8 @@ enum gate_status store_find_run(struct store *s, const char *name, const char *d
 enum gate_status store_trend(struct store *s, const char *case_id, const char *device_model,
                              int64_t limit, store_point_fn fn, void *context,
                              struct gate_error *err);
-/* The newest run of a case on each device model (NULL: any), and what it found of the case. */
-typedef bool (*store_newest_fn)(void *context, const char *device_model, const char *run_uuid,
-                                const char *verdict);
+/* The newest run of a case on each device model (NULL: any). */
+typedef bool (*store_newest_fn)(void *context, const char *device_model, const char *run_uuid);
 enum gate_status store_newest(struct store *s, const char *case_id, const char *device_model,
                               store_newest_fn fn, void *context, struct gate_error *err);
 /* For each case, device model (NULL: any) and provider the lowest verified p50 of the newest

@@ -175,8 +175,8 @@ class Baseline(Records):
             self.assertIn("--run UUID", refused)
         named = self.accept("--reason", "r", "--json", "--run", good["uuid"])
         self.assertEqual(json.loads(named)["to_ns"], FAST)
-        self.assertIn("no verified measurement", self.accept("--reason", "r", "--run", "ffffffff",
-                                                             expect=64))
+        self.assertIn("first `gate import`", self.accept("--reason", "r", "--run", "ffffffff",
+                                                         expect=64))
 
     def test_a_run_of_another_machine_is_imported_first(self):
         """As the comment on a pull request names it in a clone that has not measured it."""
@@ -207,8 +207,8 @@ class Baseline(Records):
             without["cases"] = [c for c in without["cases"] if c["id"] != CASE]
             self.import_runs(run, other, without)
             refused = self.accept("--reason", "r", "--device-model", "nvidia-h200", expect=64)
-            self.assertIn(f"the newest run on nvidia-h200, {run['uuid'][:8]}, has no verified "
-                          f"measurement of '{CASE}' (its verdict is '{verdict}')", refused)
+            self.assertIn(f"run {run['uuid'][:8]} has no verified measurement of '{CASE}' that "
+                          f"counts (its verdict is '{verdict}')", refused)
         self.accept("--reason", "r", "--device-model", "nvidia-a100")
         self.assertIn("23.98 us", self.accept("--reason", "r", "--run", good["uuid"],
                                               "--device-model", "nvidia-h200"))
@@ -221,7 +221,7 @@ class Baseline(Records):
         accept = ("baseline", "accept", "--reason", "r")
         self.import_runs(document(0), run)
         refused = self.gate(*accept, "*", expect=64)
-        self.assertIn(f"'{wrong[0]}' is 'wrong'", refused)
+        self.assertIn(f"'{wrong[0]}' that counts (its verdict is 'wrong')", refused)
         self.assertEqual(os.listdir(self.path("baselines")), [])
 
         self.assertIn("no verified measurement", self.gate(*accept, "conv/*", expect=64))
