@@ -14,7 +14,7 @@
 #include "gate/base/buf.h"
 #include "gate/base/utf8.h"
 #include "gate/base/file.h"
-#include "gate/library/piece.h"
+#include "gate/library/machine_code.h"
 
 #define NOTE_BYTES 65 /* a SHA-256 and a newline */
 #define FILE_NAME_MAX 200

@@ -2,9 +2,9 @@
 /*
  * artifact.h: kernel libraries kept by what is in them, so that a stored baseline can be run again.
  *
- *     <cache>/artifacts/<sha256>.so        a library with its files, in one piece (piece.h); never
- *                                          changed once it is there
- *     <cache>/commits/<commit>/<file>      the SHA-256 of a commit's library, and a newline
+ *     <cache>/artifacts/<sha256>.so        a library with its files, in one piece (machine_code.h);
+ * never changed once it is there <cache>/commits/<commit>/<file>      the SHA-256 of a commit's
+ * library, and a newline
  *
  * The cache is $GATE_CACHE, else $XDG_CACHE_HOME/kernel-gate, else $HOME/.cache/kernel-gate.
  * Nothing is ever deleted from it: removing the whole folder, or any file of it, is safe at any

@@ -35,7 +35,6 @@
 #include "gate/base/utf8.h"
 #include "gate/baseline/artifact.h"
 #include "gate/library/machine_code.h"
-#include "gate/library/piece.h"
 
 #define TIMEOUT_MAX_S 86400
 #define REMOVE_S 60.0    /* removing a worktree, and after it the files */

@@ -12,7 +12,7 @@
 #include "gate/base/file.h"
 #include "gate/document/document.h"
 #include "gate/document/fields_table.h"
-#include "gate/library/piece.h"
+#include "gate/library/machine_code.h"
 #include "kernels/ops/dtype.h"
 #include "kernels/ops/storage.h"
 

@@ -13,7 +13,7 @@
 #include "gate/base/term.h"
 #include "gate/baseline/origin.h"
 #include "gate/cli/run_request.h"
-#include "gate/run/causes.h"
+#include "gate/run/run.h"
 #include "gate/baseline/artifact.h"
 #include "gate/baseline/revision.h"
 
@@ -315,12 +315,8 @@ static enum gate_status diagnose(const struct run_request *r, struct run_session
                                  struct gate_error *err)
 {
     retire_workers(s);
-    const struct supervisor_options *how = &s->setup.target.options;
-    bool looked = blame_run(&s->run, s->setup.supervisor, how->timeout_s, progress_show);
-    looked |= instructions_run(&s->run, how->timeout_s, progress_show);
-    if (r->counters)
-        profile_run(&s->run, how, progress_show);
-    return (looked || r->counters) && interrupt_signal()
+    return causes_find(&s->run, s->setup.supervisor, r->counters, progress_show) &&
+                   interrupt_signal()
                ? gate_fail(err, interrupt_status(),
                            "interrupted during the search for causes: nothing is stored, and no "
                            "baseline has changed")

@@ -18,7 +18,7 @@
 #include "gate/base/error.h"
 #include "gate/decide/stats.h"
 #include "gate/document/fields.h"
-#include "gate/decide/verdict.h"
+#include "gate/decide/decide.h"
 
 enum document_device_kind { DEVICE_HOST, DEVICE_CUDA };
 enum document_role { ROLE_CANDIDATE, ROLE_BASELINE, ROLE_PROVIDER };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/launch/operands.h"
+#include "gate/launch/arm.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,7 +10,6 @@
 #include "gate/base/alloc.h"
 #include "gate/base/expression.h"
 #include "gate/library/machine_code.h"
-#include "gate/library/piece.h"
 #include "kernels/ops/op.h"
 #include "kernels/ops/storage.h"
 

@@ -14,7 +14,6 @@
 #include "kernels/kernel.h"
 #include "gate/base/error.h"
 #include "gate/library/machine_code.h"
-#include "gate/library/piece.h"
 
 struct bundle;
 

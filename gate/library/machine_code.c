@@ -11,7 +11,6 @@
 #include <zstd.h>
 
 #include "gate/base/alloc.h"
-#include "gate/library/piece.h"
 
 #define FILE_MAX_BYTES ((size_t)1 << 30)
 #define KERNELS_MAX ((size_t)1 << 16)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* piece.c: see piece.h. Nothing in the file is believed before it was compared with the bounds of
- * what it lies in. */
-#include "gate/library/piece.h"
+/* piece.c: see machine_code.h. Nothing in the file is believed before it was compared with the
+ * bounds of what it lies in. */
 
 #include <errno.h>
 #include <fcntl.h>

@@ -31,7 +31,7 @@
 #include "gate/base/seed.h"
 #include "gate/baseline/artifact.h"
 #include "gate/document/fields_table.h"
-#include "gate/library/piece.h"
+#include "gate/library/machine_code.h"
 #include "gate/run/run.h"
 #include "version.h"
 

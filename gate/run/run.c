@@ -13,7 +13,7 @@
 #include "gate/base/process.h"
 #include "gate/base/seed.h"
 #include "gate/base/utf8.h"
-#include "gate/worker/measure.h"
+#include "gate/worker/worker.h"
 
 /* So many processes of a sequence may fail to measure the baseline before the case is left as it
  * is. */

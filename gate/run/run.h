@@ -12,8 +12,8 @@
 #define GATE_RUN_RUN_H
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "gate/baseline/baseline.h"
 #include "gate/decide/decide.h"
@@ -376,5 +376,16 @@ void run_document_release(struct document *d);
  * (where the control's memory lies), so they are not compared with each other. */
 double run_control_drift(const struct run *run);
 void run_release(struct run *run);
+
+/*
+ * ---- causes.c: why is a case slower? ----
+ *
+ * Looked for in each regression that is compared with a library, after the verdicts, which nothing
+ * here changes: which node of its launch carries it, which instructions of its kernels occur more
+ * or less often, and, if `profiled`, what the hardware counted. No other worker runs then, and
+ * what cannot be had is said. False: there was nothing to look at.
+ */
+bool causes_find(struct run *run, struct supervisor *s, bool profiled,
+                 void (*progress)(const char *text));
 
 #endif

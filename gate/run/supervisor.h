@@ -14,7 +14,6 @@
 #include <sys/types.h>
 
 #include "gate/document/document.h"
-#include "gate/launch/operands.h"
 #include "gate/worker/message.h"
 #include "gate/cases/suite.h"
 #include "gate/verify/verify.h"

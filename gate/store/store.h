@@ -17,7 +17,7 @@
 
 #include "gate/base/buf.h"
 #include "gate/base/error.h"
-#include "gate/decide/verdict.h"
+#include "gate/decide/decide.h"
 
 #define STORE_APPLICATION_ID 0x4b474831 /* "KGH1" */
 #define STORE_SCHEMA_VERSION 7

@@ -13,7 +13,7 @@
 #define GATE_VERIFY_VERIFY_REFERENCE_H
 
 #include "gate/cases/op_file.h"
-#include "gate/launch/operands.h"
+#include "gate/launch/arm.h"
 #include "gate/verify/verify_compare.h"
 
 /* Called when a user's reference takes long, and again when it is done. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/worker/measure.h"
+#include "gate/worker/worker.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -14,7 +14,7 @@
 #include "gate/base/process.h"
 #include "gate/cases/suite.h"
 #include "gate/document/document.h"
-#include "gate/launch/operands.h"
+#include "gate/launch/arm.h"
 
 /* Limits that both sides keep. */
 #define PROTOCOL_LINE_MAX PROCESS_LINE_MAX

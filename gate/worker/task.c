@@ -10,7 +10,6 @@
 
 #include "gate/base/alloc.h"
 #include "gate/base/utf8.h"
-#include "gate/worker/measure.h"
 
 #define BUDGET_MS 150.0         /* where the task sets none */
 #define SINGLE_BUDGET_SHARE 0.2 /* of the budget for samples, and at least so much */

@@ -18,7 +18,6 @@
 #include "gate/base/utf8.h"
 #include "gate/device/nvml.h"
 #include "gate/verify/verify_reference.h"
-#include "gate/worker/measure.h"
 
 /* The first ones warm up: a GPU's clock takes its time. */
 #define CONTROL_RUNS 12

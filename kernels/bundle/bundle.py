@@ -27,7 +27,7 @@ KEYS = {"kernel", "op", "name", "dtypes", "arguments", "types", "constants", "di
 
 
 def pack(manifest, files):
-    """The bytes of a bundle: gate/library/piece.h."""
+    """The bytes of a bundle: gate/library/machine_code.h."""
     order = dict.fromkeys(launch["code"] for kernel in manifest["kernels"]
                           for launch in kernel["launches"])
     text = json.dumps(manifest, indent=1).encode() + b"\n"

@@ -4,7 +4,7 @@
 
 #include "tests/fuzz/edits.h"
 #include "gate/library/library.h"
-#include "gate/library/piece.h"
+#include "gate/library/machine_code.h"
 
 static const char good_text[] =
     "{\"schema\":\"gate-bundle/1\",\"provider\":\"mine\",\"version\":\"1\",\"kernels\":[{"

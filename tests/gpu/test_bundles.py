@@ -20,7 +20,7 @@ except ImportError:
 
 
 def manifest_of(path):
-    """The manifest of a bundle, and its files by their names: gate/library/piece.h."""
+    """The manifest of a bundle, and its files by their names: gate/library/machine_code.h."""
     with open(path, "rb") as file:
         data = file.read()
     manifest = json.loads(data[:int.from_bytes(data[-16:-8], "little")])

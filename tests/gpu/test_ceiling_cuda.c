@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "gate/worker/measure.h"
+#include "gate/worker/worker.h"
 #include "tests/gpu/gpu_device.h"
 
 #define LEAST 0.5 /* of the data sheet */

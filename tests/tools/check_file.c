@@ -15,7 +15,7 @@
 #include "gate/cases/suite.h"
 #include "gate/cli/config.h"
 #include "gate/document/document.h"
-#include "gate/library/piece.h"
+#include "gate/library/machine_code.h"
 
 static bool check(const char *format, const char *text, size_t len, struct field_fault *fault)
 {

@@ -10,7 +10,6 @@
 #include "gate/base/json.h"
 #include "gate/base/seed.h"
 #include "gate/decide/decide.h"
-#include "gate/decide/verdict.h"
 #include "tests/tools/sample_devices.h"
 #include "tests/tools/sample_story.h"
 

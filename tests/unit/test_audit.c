@@ -8,7 +8,7 @@
 
 #include "gate/base/clock.h"
 #include "gate/base/seed.h"
-#include "gate/worker/measure.h"
+#include "gate/worker/worker.h"
 #include "gate/cases/problem.h"
 #include "gate/cases/suite.h"
 #include "tests/unit/problem_tensors.h"

@@ -8,7 +8,7 @@
 
 #include "gate/base/file.h"
 #include "gate/library/library.h"
-#include "gate/library/piece.h"
+#include "gate/library/machine_code.h"
 #include "tests/unit/cubin_file.h"
 #include "tests/unit/problem_tensors.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "gate/run/run.h"
-#include "gate/worker/measure.h"
+#include "gate/worker/worker.h"
 #include "tests/unit/scripted_device.h"
 #include "tests/unit/unit.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "gate/run/run.h"
-#include "gate/worker/measure.h"
+#include "gate/worker/worker.h"
 #include "tests/unit/unit.h"
 
 static void assert_near(double a, double b)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/worker/measure.h"
+#include "gate/worker/worker.h"
 #include "gate/cases/problem.h"
 #include "gate/worker/message.h"
 #include "tests/unit/noise.h"

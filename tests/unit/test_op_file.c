@@ -7,7 +7,7 @@
 
 #include "gate/cases/problem.h"
 #include "gate/verify/verify_shapes.h"
-#include "gate/worker/measure.h"
+#include "gate/worker/worker.h"
 #include "kernels/ops/pattern.h"
 #include "kernels/ops/storage.h"
 #include "tests/unit/own_ops.h"

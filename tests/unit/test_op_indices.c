@@ -6,7 +6,7 @@
 
 #include "gate/base/seed.h"
 #include "gate/cases/problem.h"
-#include "gate/launch/operands.h"
+#include "gate/launch/arm.h"
 #include "kernels/ops/pattern.h"
 #include "tests/unit/own_ops.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "gate/cases/problem.h"
-#include "gate/worker/measure.h"
+#include "gate/worker/worker.h"
 #include "kernels/ops/pattern.h"
 #include "kernels/ops/storage.h"
 #include "tests/unit/own_ops.h"

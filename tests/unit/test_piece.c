@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "gate/base/file.h"
-#include "gate/library/piece.h"
+#include "gate/library/machine_code.h"
 #include "tests/unit/unit.h"
 
 #define MOST ((size_t)1 << 26)

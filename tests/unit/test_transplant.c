@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "gate/cases/problem.h"
-#include "gate/worker/measure.h"
+#include "gate/worker/worker.h"
 #include "tests/unit/noise.h"
 #include "tests/unit/problem_tensors.h"
 #include "tests/unit/scripted_device.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_verdict.c: the verdict and the exit code of a run. */
-#include "gate/decide/verdict.h"
+#include "gate/decide/decide.h"
 #include "tests/unit/unit.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/launch/operands.h"
+#include "gate/launch/arm.h"
 #include "tests/unit/unit.h"
 
 #define LARGEST 1000 /* workspace of the arms */
