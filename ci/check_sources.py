@@ -57,8 +57,7 @@ COMMENT_OR_STRING = re.compile(
 GENERATED = ("version.h",)
 
 # Headers that are meant to be included more than once.
-REPEATED = ("kernels/host/simd_body.h", "gate/document/document_members.h",
-            "gate/cases/cases_members.h")
+REPEATED = ("kernels/host/simd_body.h", "gate/document/document_members.h")
 
 # Of this tree, to read a kernel of ours: its file and all that it includes.
 MOST_FILES_OF_KERNEL = 12

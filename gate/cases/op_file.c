@@ -21,28 +21,41 @@
 #define COUNTS_MAX 4
 #define STEP_MAX ((int64_t)1 << 20)
 
-/* ---- what the files may hold ---- */
+/* ---- what the file may hold ---- */
 
 #define OP_NAME_MAX 32
 #define KEY_MAX 12
 #define AXIS_MAX 40
 #define EXPRESSION_MAX 200
-#define VALUES_MAX 4096
-#define VALUE_MAX 65504 /* of fp16 */
 
-static const char *const suite_schemas[] = {"gate-suite/1", NULL};
-static const char *const op_schemas[] = {"gate-op/1", NULL};
+static const char *const schemas[] = {"gate-op/1", NULL};
 static const char *const kinds[] = {"length", "count", "given", NULL};
 static const char *const roles[] = {"in", "inout", "out", NULL};
 
-/* clang-format off */
-#define OF MEMBERS_OF
-#define F(kind, ...) kind(__VA_ARGS__),
-#define ASIDE(members)
-#define BEGIN static const struct field JOIN(OF, _fields)[] = {
-#define END }; const struct shape JOIN(OF, _shape) = SHAPE_OF(OF);
-#include "gate/cases/cases_members.h"
-/* clang-format on */
+#define OF op_file_size
+SHAPE_BY(OP_FILE_SIZE);
+#undef OF
+#define OF op_file_parameter
+SHAPE_BY(OP_FILE_PARAMETER);
+#undef OF
+#define OF op_file_flag
+SHAPE_BY(OP_FILE_FLAG);
+#undef OF
+#define OF op_file_tensor
+SHAPE_BY(OP_FILE_TENSOR);
+#undef OF
+#define OF op_file_dtype
+SHAPE_BY(OP_FILE_DTYPE);
+#undef OF
+#define OF op_file_variant
+SHAPE_BY(OP_FILE_VARIANT);
+#undef OF
+#define OF op_file_limit
+SHAPE_BY(OP_FILE_LIMIT);
+#undef OF
+#define OF op_file
+SHAPE_BY(OP_FILE);
+#undef OF
 
 /* ---- what its shape does not say ---- */
 

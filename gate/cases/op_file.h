@@ -46,14 +46,77 @@ static inline bool own_fill_is_arranged(enum own_fill fill)
 enum op_file_role { FILE_IN, FILE_INOUT, FILE_OUT };
 
 /* clang-format off */
-#define F(kind, ...) MEMBER_##kind(__VA_ARGS__)
-#define ASIDE(members) members
-#define BEGIN struct MEMBERS_OF {
-#define END };
-#include "gate/cases/cases_members.h"
+#define OP_FILE_SIZE(F) \
+    F(FORMED, name, REQUIRED, FORM_NAME, KEY_MAX) \
+    F(WORD, kind, REQUIRED, kinds) /* enum op_size_kind */ \
+    F(COUNT_FROM, least, 0, 1, (double)OP_SIZE_MAX) \
+    F(COUNT_FROM, most, 0, 1, (double)OP_SIZE_MAX) \
+    F(NUMBERS_TO, values, 0, 0, 16, (double)OP_SIZE_MAX)
+
+#define OP_FILE_PARAMETER(F) \
+    F(FORMED, name, REQUIRED, FORM_NAME, KEY_MAX) \
+    F(ANY, usual, REQUIRED) \
+    F(ANY, least, REQUIRED) \
+    F(ANY, most, REQUIRED)
+
+#define OP_FILE_FLAG(F) \
+    F(FORMED, name, REQUIRED, FORM_NAME, KEY_MAX) \
+    F(FORMED, yes, REQUIRED, FORM_NAME, KEY_MAX) \
+    F(FORMED, no, REQUIRED, FORM_NAME, KEY_MAX)
+
+#define OP_FILE_TENSOR(F) \
+    F(FORMED, name, REQUIRED, FORM_NAME, KEY_MAX) \
+    F(WORD, role, REQUIRED, roles) /* enum op_file_role */ \
+    F(TEXTS, axes, REQUIRED, KG_MAX_RANK, AXIS_MAX) \
+    F(FORMED, dtype, 0, FORM_NAME, KEY_MAX) /* NULL: the case's */ \
+    F(TEXTS, whole, 0, OP_SIZES_MAX, KEY_MAX) \
+    F(WORD, fill, 0, own_fill_names) \
+    F(ANY, least, 0) \
+    F(ANY, most, 0) \
+    F(ANY, value, 0) \
+    F(WORDS, end, 0, EXPRESSION_MAX) \
+    F(YES_NO, nan) /* may it have NaN? */
+
+#define OP_FILE_DTYPE(F) \
+    F(FORMED, dtype, REQUIRED, FORM_NAME, KEY_MAX)
+
+#define OP_FILE_VARIANT(F) \
+    F(MAP, dtypes, REQUIRED, op_file_dtype) /* of all tensors that have none of their own */
+
+#define OP_FILE_LIMIT(F) \
+    F(NUMBER, limit, ABOVE, 0, 1)
+
+#define OP_FILE(F) \
+    F(CHOICE, schema, REQUIRED, schemas) \
+    F(FORMED, name, REQUIRED, FORM_NAME, OP_NAME_MAX) \
+    F(TEXT, description, 0, TEXT_MAX) \
+    F(WORDS, reference, REQUIRED, REASON_MAX) \
+    F(WORDS, second_reference, 0, REASON_MAX) \
+    F(LIST, sizes, REQUIRED, 1, OP_SIZES_MAX, op_file_size) \
+    F(TEXTS, constraints, 0, OWN_CONSTRAINTS_MAX, EXPRESSION_MAX) \
+    F(MAYBE, parameter, 0, op_file_parameter) \
+    F(MAYBE, flag, 0, op_file_flag) \
+    F(LIST, tensors, REQUIRED, 2, OP_TENSORS_MAX, op_file_tensor) \
+    F(WORDS, flops, REQUIRED, EXPRESSION_MAX) \
+    F(TEXTS, id, 0, OP_SIZES_MAX, KEY_MAX) \
+    F(YES_NO, multilinear) \
+    F(MAP, variants, 0, op_file_variant) \
+    F(MAP, error_limits, 0, op_file_limit)
+
+struct op_file_size { OP_FILE_SIZE(FIELD_MEMBER) };
+struct op_file_parameter { OP_FILE_PARAMETER(FIELD_MEMBER) };
+struct op_file_flag { OP_FILE_FLAG(FIELD_MEMBER) };
+struct op_file_tensor { OP_FILE_TENSOR(FIELD_MEMBER) };
+struct op_file_dtype { const char *tensor; OP_FILE_DTYPE(FIELD_MEMBER) };
+struct op_file_variant { const char *name; OP_FILE_VARIANT(FIELD_MEMBER) };
+struct op_file_limit {
+    const char *dtype; /* of a case */
+    OP_FILE_LIMIT(FIELD_MEMBER)
+};
+struct op_file { OP_FILE(FIELD_MEMBER) };
 /* clang-format on */
 
-extern const struct shape case_file_shape, suite_file_shape, op_file_shape;
+extern const struct shape op_file_shape;
 
 /* ---- the op ---- */
 

@@ -12,8 +12,24 @@
 #include "gate/base/json.h"
 #include "gate/base/paths.h"
 #include "gate/base/utf8.h"
+#include "gate/document/fields_table.h"
 
 #define SUITE_MAX_BYTES ((size_t)16 << 20)
+#define VALUES_MAX 4096
+#define VALUE_MAX 65504 /* of fp16 */
+
+static const char *const schemas[] = {"gate-suite/1", NULL};
+
+#define OF case_values
+SHAPE_BY(CASE_VALUES);
+#undef OF
+#define OF case_file
+SHAPE_BY(CASE_FILE);
+#undef OF
+#define OF suite_file
+SHAPE_BY(SUITE_FILE);
+#undef OF
+
 /* ---- the problem of a case ---- */
 
 /* NULL: the case does not set it. */

@@ -10,6 +10,38 @@
 #include "gate/cases/op_file.h"
 #include "gate/cases/problem.h"
 
+/* ---- the file: members have the names of their keys ---- */
+
+/* clang-format off */
+/* Literal values of a tensor. */
+#define CASE_VALUES(F) \
+    F(NUMBERS_TO, values, 0, 1, VALUES_MAX, VALUE_MAX)
+
+#define CASE_FILE(F) \
+    F(FORMED, op, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS) \
+    F(FORMED, dtype, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS) \
+    F(FRACTION, threshold) \
+    F(MAP, inputs, 0, case_values) \
+    F(MAP, expect, 0, case_values) \
+    F(OTHERS, settings) /* sizes, parameters and flags of the op */
+
+#define SUITE_FILE(F) \
+    F(CHOICE, schema, REQUIRED, schemas) \
+    F(FORMED, name, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS) \
+    F(TEXT, description, 0, TEXT_MAX) \
+    /* files of ops of the user's, as seen from the suite's folder */ \
+    F(TEXTS, ops, 0, OPS_OWN_MAX, REASON_MAX) \
+    F(LIST, cases, REQUIRED, 1, 10000, case_file)
+
+struct case_values { const char *tensor; CASE_VALUES(FIELD_MEMBER) };
+struct case_file { CASE_FILE(FIELD_MEMBER) };
+struct suite_file { SUITE_FILE(FIELD_MEMBER) };
+/* clang-format on */
+
+extern const struct shape case_file_shape, suite_file_shape;
+
+/* ---- what it says ---- */
+
 struct suite_case {
     char id[PROBLEM_ID_MAX];
     struct kg_problem problem;
