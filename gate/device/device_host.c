@@ -23,7 +23,6 @@
 #include "gate/base/file.h"
 #include "gate/base/seed.h"
 #include "gate/device/device.h"
-#include "gate/device/host.h"
 #include "gate/library/library.h"
 #include "gate/cases/problem.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/device/host.h"
+#include "gate/device/device.h"
 
 #include <signal.h>
 #include <stdint.h>

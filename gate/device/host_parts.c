@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/device/host.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "gate/base/alloc.h"
 #include "gate/base/seed.h"
 #include "gate/base/utf8.h"
-#include "gate/device/host.h"
+#include "gate/device/device.h"
 #include "gate/launch/arm.h"
 #include "gate/verify/verify_compare.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/device/host.h"
+#include "gate/device/device.h"
 #include "kernels/ops/storage.h"
 #include "tests/gpu/gpu_device.h"
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "gate/device/host.h"
+#include "gate/device/device.h"
 #include "gate/verify/verify_compare.h"
 #include "kernels/ops/rows.h"
 #include "tests/unit/filled.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/device/host.h"
+#include "gate/device/device.h"
 #include "gate/verify/verify_compare.h"
 #include "tests/unit/problem_tensors.h"
 #include "tests/unit/unit.h"
