@@ -143,13 +143,8 @@ static bool parse_above(struct parser *p, unsigned rank)
 enum gate_status expression_parse(const char *text, const char *const *sizes, unsigned n_sizes,
                                   struct expression *out, struct gate_error *err)
 {
-    struct gate_error unused;
-    struct parser p = {.text = text,
-                       .at = text,
-                       .sizes = sizes,
-                       .n_sizes = n_sizes,
-                       .out = out,
-                       .err = err ? err : &unused};
+    struct parser p = {
+        .text = text, .at = text, .sizes = sizes, .n_sizes = n_sizes, .out = out, .err = err};
     out->n = 0;
     if (!parse_above(&p, 1))
         return GATE_USAGE;

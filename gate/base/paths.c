@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* "<prefix>/<below>/<name><suffix>", prefix being the folder above the program's. */
-static enum gate_status installed(const char *below, const char *name, const char *suffix,
-                                  char path[PATHS_MAX], struct gate_error *err)
+/* From the folder above the program's. */
+enum gate_status paths_installed(const char *below, const char *name, char path[PATHS_MAX],
+                                 struct gate_error *err)
 {
     char program[PATHS_MAX];
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
@@ -25,20 +25,10 @@ static enum gate_status installed(const char *below, const char *name, const cha
             return gate_fail(err, GATE_INTERNAL, "'%s' has no folder above it", program);
         *slash = '\0';
     }
-    n = snprintf(path, PATHS_MAX, "%s/%s/%s%s", program, below, name, suffix);
+    n = snprintf(path, PATHS_MAX, "%s/%s/%s", program, below, name);
     if (n >= PATHS_MAX)
         return gate_fail(err, GATE_USAGE, "the path of '%s' is too long", name);
     return GATE_OK;
-}
-
-enum gate_status paths_beside(const char *program, char path[PATHS_MAX], struct gate_error *err)
-{
-    return installed("bin", program, "", path, err);
-}
-
-enum gate_status paths_library(const char *file, char path[PATHS_MAX], struct gate_error *err)
-{
-    return installed("lib/kernel-gate", file, "", path, err);
 }
 
 bool paths_is_suite_file(const char *name)
@@ -54,39 +44,39 @@ enum gate_status paths_suite(const char *name, char path[PATHS_MAX], struct gate
         memcpy(path, name, n + 1);
         return GATE_OK;
     }
-    enum gate_status status = installed("share/kernel-gate/suites", name, ".json", path, err);
-    if (!status && access(path, R_OK))
+    char file[PATHS_MAX];
+    snprintf(file, sizeof file, "%.4000s.json", name);
+    TRY(paths_installed("share/kernel-gate/suites", file, path, err));
+    if (access(path, R_OK))
         return gate_fail(err, GATE_USAGE,
                          "no suite is named '%s' (looked for '%s'); a suite of your own is given "
                          "as a path",
                          name, path);
-    return status;
+    return GATE_OK;
 }
 
-enum gate_status paths_user_folder(const struct paths_kind *kind, char path[PATHS_MAX],
-                                   struct gate_error *err)
+enum gate_status paths_cache(char path[PATHS_MAX], struct gate_error *err)
 {
-    const char *own = environment_get(kind->variable), *xdg = getenv(kind->xdg),
-               *home = getenv("HOME");
+    const char *own = environment_get("GATE_CACHE"), *xdg = environment_get("XDG_CACHE_HOME"),
+               *home = environment_get("HOME");
     int n;
     if (own)
         n = snprintf(path, PATHS_MAX, "%s", own);
     else if (xdg && xdg[0] == '/')
-        n = snprintf(path, PATHS_MAX, "%s/kernel-gate%s", xdg, kind->name);
+        n = snprintf(path, PATHS_MAX, "%s/kernel-gate", xdg);
     else if (home && home[0] == '/')
-        n = snprintf(path, PATHS_MAX, "%s/%s/kernel-gate%s", home, kind->below, kind->name);
+        n = snprintf(path, PATHS_MAX, "%s/.cache/kernel-gate", home);
     else
-        return gate_fail(err, GATE_ENVIRONMENT, "no folder for %s: set %s to a folder", kind->what,
-                         kind->variable);
+        return gate_fail(err, GATE_ENVIRONMENT,
+                         "no folder for the artifact cache: set GATE_CACHE to a folder");
     if (n >= PATHS_MAX)
         return gate_fail(err, GATE_ENVIRONMENT,
-                         "the path of %s is too long: set %s to a shorter one", kind->what,
-                         kind->variable);
+                         "the path of the artifact cache is too long: set GATE_CACHE to a shorter "
+                         "one");
     return GATE_OK;
 }
 
-enum gate_status paths_set(const struct paths_kind *kind, char path[PATHS_MAX],
-                           struct gate_error *err, const char *format, ...)
+enum gate_status paths_set(char path[PATHS_MAX], struct gate_error *err, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -95,8 +85,8 @@ enum gate_status paths_set(const struct paths_kind *kind, char path[PATHS_MAX],
     if (n >= 0 && n < PATHS_MAX)
         return GATE_OK;
     errno = ENAMETOOLONG;
-    return gate_fail(err, GATE_ENVIRONMENT, "a path in %s is too long: set %s to a shorter one",
-                     kind->what, kind->variable);
+    return gate_fail(err, GATE_ENVIRONMENT,
+                     "a path in the artifact cache is too long: set GATE_CACHE to a shorter one");
 }
 
 /* ---- the CUDA toolkit ---- */

@@ -14,11 +14,9 @@
 
 #define PATHS_MAX 4096
 
-/* Path of another program of the installation. */
-enum gate_status paths_beside(const char *program, char path[PATHS_MAX], struct gate_error *err);
-
-/* Path of a kernel library by its file name ("libours.so"). */
-enum gate_status paths_library(const char *file, char path[PATHS_MAX], struct gate_error *err);
+/* Path of an installed file: `below` "bin", "lib/kernel-gate". */
+enum gate_status paths_installed(const char *below, const char *name, char path[PATHS_MAX],
+                                 struct gate_error *err);
 
 /* Is `name` a file of a suite (it has a slash or ends in ".json"), or the name of an installed one?
  */
@@ -28,23 +26,13 @@ bool paths_is_suite_file(const char *name);
  * if none has that name. */
 enum gate_status paths_suite(const char *name, char path[PATHS_MAX], struct gate_error *err);
 
-/*
- * The user's folder for files of a kind: `variable` of the environment if it is set, else
- * kernel-gate under the folder of the XDG base directory specification (`xdg`, "XDG_CACHE_HOME",
- * which must be absolute, else `below` the home folder), and `name` in it ("" or "/spool").
- * GATE_ENVIRONMENT: no such folder is known, or its path is too long.
- */
-struct paths_kind {
-    const char *what; /* for messages: "the artifact cache" */
-    const char *variable, *xdg, *below, *name;
-};
-enum gate_status paths_user_folder(const struct paths_kind *kind, char path[PATHS_MAX],
-                                   struct gate_error *err);
+/* The artifact cache: $GATE_CACHE if it is set, else kernel-gate under $XDG_CACHE_HOME, which must
+ * be absolute, or ~/.cache. GATE_ENVIRONMENT: no such folder is known, or its path is too long. */
+enum gate_status paths_cache(char path[PATHS_MAX], struct gate_error *err);
 
-/* Writes a path in such a folder. GATE_ENVIRONMENT, and errno is ENAMETOOLONG: it is too long. */
-enum gate_status paths_set(const struct paths_kind *kind, char path[PATHS_MAX],
-                           struct gate_error *err, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+/* Writes a path in it. GATE_ENVIRONMENT, and errno is ENAMETOOLONG: it is too long. */
+enum gate_status paths_set(char path[PATHS_MAX], struct gate_error *err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /*
  * Finds a program of the CUDA toolkit. Searches PATH, then the bin folder of $CUDA_HOME, or of

@@ -45,20 +45,12 @@ static enum gate_status check_library_of_commit(const char *commit, const char *
 
 /* ---- folders ---- */
 
-const struct paths_kind artifact_cache = {
-    .what = "the artifact cache",
-    .variable = "GATE_CACHE",
-    .xdg = "XDG_CACHE_HOME",
-    .below = ".cache",
-    .name = "",
-};
-
 enum gate_status artifact_cache_dir(char path[PATHS_MAX], struct gate_error *err)
 {
     char chosen[PATHS_MAX];
     struct stat st;
     enum gate_status status;
-    TRY(paths_user_folder(&artifact_cache, chosen, err));
+    TRY(paths_cache(chosen, err));
     TRY(file_make_folders(chosen, 0700, err));
     char *absolute = realpath(chosen, NULL);
     if (!absolute || stat(absolute, &st))
@@ -70,7 +62,7 @@ enum gate_status artifact_cache_dir(char path[PATHS_MAX], struct gate_error *err
                            "executed: remove the permission (chmod o-w) or set GATE_CACHE",
                            absolute);
     else
-        status = paths_set(&artifact_cache, path, err, "%s", absolute);
+        status = paths_set(path, err, "%s", absolute);
     free(absolute);
     return status;
 }
@@ -80,7 +72,7 @@ enum gate_status artifact_cache_folder(const char *name, char path[PATHS_MAX],
 {
     char cache[PATHS_MAX];
     TRY(artifact_cache_dir(cache, err));
-    TRY(paths_set(&artifact_cache, path, err, "%s/%s", cache, name));
+    TRY(paths_set(path, err, "%s/%s", cache, name));
     return file_make_folders(path, 0700, err);
 }
 
@@ -90,7 +82,7 @@ static enum gate_status artifact_path(const char *sha256, char path[PATHS_MAX],
     char cache[PATHS_MAX];
     TRY(check_sha256(sha256, err));
     TRY(artifact_cache_dir(cache, err));
-    return paths_set(&artifact_cache, path, err, "%s/artifacts/%s.so", cache, sha256);
+    return paths_set(path, err, "%s/artifacts/%s.so", cache, sha256);
 }
 
 /* ---- artifacts ---- */
@@ -129,7 +121,7 @@ static enum gate_status look(const char *path, const char *sha256, enum presence
 /* A bad artifact is kept for whoever wants to know, under a name that nothing opens. */
 static bool move_aside(const char *path, char aside[PATHS_MAX])
 {
-    if (paths_set(&artifact_cache, aside, NULL, "%s.refused", path))
+    if (paths_set(aside, NULL, "%s.refused", path))
         return false;
     return !rename(path, aside);
 }
@@ -200,7 +192,7 @@ enum gate_status artifact_note_commit(const char *commit, const char *file_name,
     snprintf(name, sizeof name, "commits/%s", commit);
     snprintf(note, sizeof note, "%s\n", sha256);
     TRY(artifact_cache_folder(name, folder, err));
-    TRY(paths_set(&artifact_cache, path, err, "%s/%s", folder, file_name));
+    TRY(paths_set(path, err, "%s/%s", folder, file_name));
     return file_write_atomic(path, note, NOTE_BYTES, err);
 }
 
@@ -212,7 +204,7 @@ enum gate_status artifact_get_commit(const char *commit, const char *file_name, 
     RELEASED_BY(buf_release) struct buf note = buf_of(4096);
     TRY(check_library_of_commit(commit, file_name, err));
     TRY(artifact_cache_dir(cache, err));
-    TRY(paths_set(&artifact_cache, path, err, "%s/commits/%s/%s", cache, commit, file_name));
+    TRY(paths_set(path, err, "%s/commits/%s/%s", cache, commit, file_name));
     if (lstat(path, &st) && errno == ENOENT)
         return gate_fail(err, GATE_NO_VERDICT, "no %s of commit %.12s is in the artifact cache",
                          file_name, commit);

@@ -24,8 +24,6 @@
 
 #define ARTIFACT_MAX_BYTES ((size_t)256 << 20)
 
-extern const struct paths_kind artifact_cache;
-
 /* The absolute path of the cache, made with mode 0700 if need be. GATE_ENVIRONMENT: no variable
  * says where, or it is not safe; GATE_IO: it cannot be made. */
 enum gate_status artifact_cache_dir(char path[PATHS_MAX], struct gate_error *err);

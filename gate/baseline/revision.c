@@ -175,7 +175,7 @@ static enum gate_status build(struct rebuild *r, char library[PATHS_MAX], struct
     const char *what = recipe->command ? recipe->command : "make";
     cpu_set_t set;
     int jobs = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
-    TRY(paths_set(&artifact_cache, path, err, "%s/%s.XXXXXX", r->worktrees, r->commit));
+    TRY(paths_set(path, err, "%s/%s.XXXXXX", r->worktrees, r->commit));
     if (!mkdtemp(path))
         return gate_fail(err, GATE_IO, "cannot make a folder in '%s': %s", r->worktrees,
                          strerror(errno));
@@ -213,7 +213,7 @@ static enum gate_status take_lock(struct rebuild *r, struct gate_error *err)
     char path[PATHS_MAX];
     const struct timespec pause = {.tv_nsec = LOCK_POLL_MS * 1000000L};
     double deadline = clock_s() + (double)r->timeout_s;
-    TRY(paths_set(&artifact_cache, path, err, "%s/%s.lock", r->worktrees, r->commit));
+    TRY(paths_set(path, err, "%s/%s.lock", r->worktrees, r->commit));
     r->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (r->lock < 0)
         return gate_fail(err, GATE_IO, "cannot open '%s': %s", path, strerror(errno));
@@ -238,8 +238,7 @@ static enum gate_status build_in_worktree(struct rebuild *r, struct gate_error *
 {
     char text[128], folder[PATHS_MAX], path[PATHS_MAX], library[PATHS_MAX], sha256[65];
     TRY(artifact_cache_folder("logs", folder, err));
-    TRY(paths_set(&artifact_cache, r->log_path, err, "%s/%s-%s.log", folder, r->commit,
-                  r->file_name));
+    TRY(paths_set(r->log_path, err, "%s/%s-%s.log", folder, r->commit, r->file_name));
     r->log = open(r->log_path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
     if (r->log < 0)
         return gate_fail(err, GATE_IO, "cannot write '%s': %s", r->log_path, strerror(errno));
@@ -253,7 +252,7 @@ static enum gate_status build_in_worktree(struct rebuild *r, struct gate_error *
     for (const struct dirent *e; worktrees && (e = readdir(worktrees));)
         if (!strncmp(e->d_name, r->commit, 40) && e->d_name[40] == '.' &&
             strcmp(e->d_name + 40, ".lock") != 0 &&
-            !paths_set(&artifact_cache, path, NULL, "%s/%s", r->worktrees, e->d_name))
+            !paths_set(path, NULL, "%s/%s", r->worktrees, e->d_name))
             remove_worktree(r, path);
     if (worktrees)
         closedir(worktrees);

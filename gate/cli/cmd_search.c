@@ -41,7 +41,7 @@ static const struct option_def options[] = {
 static int search(struct command_call *call, struct gate_error *err)
 {
     char program[PATHS_MAX];
-    TRY(paths_beside("gate-search", program, err));
+    TRY(paths_installed("bin", "gate-search", program, err));
     execv(program, call->argv);
     return gate_fail(err, GATE_IO, "cannot run '%s': %s; it is installed with gate", program,
                      strerror(errno));

@@ -81,9 +81,8 @@ struct memory {
 static bool hold(struct memory *m, struct gate_error *err)
 {
     char folder[PATHS_MAX], path[PATHS_MAX];
-    if (artifact_cache_folder("memory", folder, err) ||
-        paths_set(&artifact_cache, path, err, "%s/lock", folder) ||
-        paths_set(&artifact_cache, m->path, err, "%s/found.json", folder))
+    if (artifact_cache_folder("memory", folder, err) || paths_set(path, err, "%s/lock", folder) ||
+        paths_set(m->path, err, "%s/found.json", folder))
         return false;
     m->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (m->lock < 0)

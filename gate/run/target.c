@@ -39,7 +39,8 @@ enum gate_status target_resolve(const struct supervisor_options *choice, bool ve
     if (choice->library)
         snprintf(t->library, sizeof t->library, "%s", choice->library);
     else
-        TRY(paths_library(host ? "libhost.so" : "libours.so", t->library, err));
+        TRY(paths_installed("lib/kernel-gate", host ? "libhost.so" : "libours.so", t->library,
+                            err));
     for (; n < choice->n_providers; n++)
         t->providers[n] = choice->providers[n];
     const char *slash = strrchr(t->library, '/'), *candidate = slash ? slash + 1 : t->library;
@@ -47,7 +48,7 @@ enum gate_status target_resolve(const struct supervisor_options *choice, bool ve
     for (unsigned i = 0; vendors && i < sizeof files / sizeof *files; i++) {
         if (!strcmp(files[i], candidate))
             continue;
-        TRY(paths_library(files[i], t->provider_paths[n], err));
+        TRY(paths_installed("lib/kernel-gate", files[i], t->provider_paths[n], err));
         t->providers[n] = t->provider_paths[n];
         n++;
     }

@@ -195,7 +195,7 @@ static enum gate_status compare(const struct hunt *h, const char *library, struc
 {
     char gate[PATHS_MAX], report[PATHS_MAX + 8], names[OPTIONS_MAX][OPTION_WORD_MAX];
     struct process p = {0};
-    TRY(paths_beside("gate", gate, err));
+    TRY(paths_installed("bin", "gate", gate, err));
     if (unlink(h->report) && errno != ENOENT)
         return gate_fail(err, GATE_IO, "cannot remove '%s': %s", h->report, strerror(errno));
     snprintf(report, sizeof report, "json=%s", h->report);

@@ -263,8 +263,7 @@ static enum gate_status open_hunt(struct hunt *h, uint64_t *seed, struct gate_er
     for (size_t i = 0; i < r->parameters.n; i++)
         buf_printf(&aim, ", %s", r->parameters.text[i]);
     *seed = seed_of_text(0, aim.data);
-    TRY(paths_set(&artifact_cache, h->journal_path, err, "%s/%016" PRIx64 ".ndjson", folder,
-                  *seed));
+    TRY(paths_set(h->journal_path, err, "%s/%016" PRIx64 ".ndjson", folder, *seed));
     snprintf(h->seen, sizeof h->seen, "%.*s.seen", (int)strlen(h->journal_path) - 7,
              h->journal_path);
     snprintf(h->report, sizeof h->report, "%.*s.json", (int)strlen(h->journal_path) - 7,
