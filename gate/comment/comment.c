@@ -344,7 +344,7 @@ enum gate_status comment_post(struct comment_target *t, const char *marker, cons
                               struct gate_error *err)
 {
     struct posting p = {.t = t, .marker = marker, .body = body, .url = url};
-    struct backoff backoff = backoff_start(patience_s);
+    const double deadline_s = clock_s() + patience_s;
     enum gate_status status = GATE_OK;
     buf_init(&p.answer.body, ANSWER_MAX);
     for (unsigned n = 1;; n++) {
@@ -354,7 +354,7 @@ enum gate_status comment_post(struct comment_target *t, const char *marker, cons
                         (said->status == 403 && said->retry_after > 0);
         if (status != GATE_IO || !may_pass)
             break;
-        double delay = backoff_delay(&backoff, n, (double)p.answer.retry_after);
+        double delay = backoff_delay(deadline_s, n, (double)p.answer.retry_after);
         if (delay < 0)
             break;
         backoff_sleep(delay);

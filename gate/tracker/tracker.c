@@ -331,7 +331,7 @@ enum gate_status http_client_ask(const struct remote *remote, const struct http_
                                  struct http_answer *answer, struct gate_error *err)
 {
     static _Atomic bool has_curl;
-    const struct backoff backoff = backoff_start(request->patience_s);
+    const double deadline_s = clock_s() + request->patience_s;
     char version[32];
     if (!has_curl)
         TRY(http_client_version(version, err));
@@ -342,7 +342,7 @@ enum gate_status http_client_ask(const struct remote *remote, const struct http_
         bool may_pass = status ? status == GATE_IO : http_may_pass(answer->status);
         if (answer->status == 500 && n == TRIES_OF_A_500)
             may_pass = false;
-        double delay = may_pass ? backoff_delay(&backoff, n, (double)answer->retry_after) : -1;
+        double delay = may_pass ? backoff_delay(deadline_s, n, (double)answer->retry_after) : -1;
         if (delay < 0)
             return status ? gate_fail(err, status, "%s", failure.message) : GATE_OK;
         if (!status)

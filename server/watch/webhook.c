@@ -3,6 +3,7 @@
 #include "server/watch/webhook.h"
 
 #include <gnutls/crypto.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -247,13 +248,12 @@ static enum gate_status post(struct webhook *w, const struct buf *body, long *re
 
 static void back_off(struct webhook *w, long retry_after, const struct gate_error *err)
 {
-    struct backoff patience = backoff_start(1e9);
     if (w->n_failures++ % LOG_EVERY == 0)
         log_message(LOG_LEVEL_WARNING, "webhook: %s; it will be tried again", err->message);
     double asked_s = (double)retry_after;
     if (asked_s > LONGEST_WAIT_S)
         asked_s = LONGEST_WAIT_S;
-    w->next_ms = now_ms() + (int64_t)(1000 * backoff_delay(&patience, w->n_failures, asked_s));
+    w->next_ms = now_ms() + (int64_t)(1000 * backoff_delay(INFINITY, w->n_failures, asked_s));
 }
 
 /* Delivers the next event. False: there is none, or it was not taken. */
