@@ -2,11 +2,14 @@
 /* attention_graph.c: see attention.h. */
 #include "kernels/cudnn/attention.h"
 
-enum { OPERATIONS_MAX = 16, ALIGNMENT = 16, ROWS = 2, COLUMNS = 3, NO_AXIS = -1 };
+enum { OPERATIONS_MAX = 32, ALIGNMENT = 16, ROWS = 2, COLUMNS = 3, NO_AXIS = -1 };
 
 /* A graph in the making: operations in the order of the data. */
 struct graph {
     struct descriptors *list;
+    const struct attention_sizes *p;
+    const struct attention_layout *layout;
+    int dtype; /* of all tensors of the op but the log-sum-exp */
     cudnn_descriptor operations[OPERATIONS_MAX];
     unsigned n_operations;
     int64_t next_uid;
@@ -25,6 +28,22 @@ bool attention_is_shifted(const struct attention_sizes *p)
 
 /* ---- tensors ---- */
 
+void attention_size(const struct attention_sizes *p, int64_t uid, int64_t size[4])
+{
+    const bool of_keys = uid == UID_K || uid == UID_V || uid == UID_DK || uid == UID_DV;
+    size[0] = p->batch;
+    size[1] = of_keys ? p->kv_heads : p->heads;
+    size[2] = of_keys ? p->seqlen_kv : p->seqlen_q;
+    size[3] = uid == UID_LSE || uid == UID_DELTA ? 1 : p->head_dim;
+}
+
+void attention_dense(const int64_t size[4], int64_t stride[4])
+{
+    stride[3] = 1;
+    for (int i = 3; i-- > 0;)
+        stride[i] = stride[i + 1] * size[i + 1];
+}
+
 static cudnn_descriptor begin_tensor(struct descriptors *list, int64_t uid, int dtype,
                                      const int64_t size[4], const int64_t stride[4])
 {
@@ -38,12 +57,29 @@ static cudnn_descriptor begin_tensor(struct descriptors *list, int64_t uid, int 
     return t;
 }
 
-/* An input or the output: [batch, heads, rows, columns]. */
-static cudnn_descriptor operand(struct descriptors *list, int64_t uid, int dtype,
-                                const int64_t size[4], const int64_t stride[4])
+/* An input or output, also in the workspace, where it is dense. */
+static cudnn_descriptor operand(struct graph *g, int64_t uid)
 {
-    cudnn_descriptor t = begin_tensor(list, uid, dtype, size, stride);
-    descriptor_finish(list, t);
+    const bool in_fp32 = uid == UID_LSE || uid == UID_DELTA || uid == UID_DQ_SUMS;
+    int64_t size[4], dense[4];
+    attention_size(g->p, uid, size);
+    attention_dense(size, dense);
+    cudnn_descriptor t = begin_tensor(g->list, uid, in_fp32 ? KCUDNN_DATA_FLOAT : g->dtype, size,
+                                      uid <= UID_DV ? g->layout->stride[uid] : dense);
+    descriptor_finish(g->list, t);
+    return t;
+}
+
+/* K or V with its rows and columns exchanged. */
+static cudnn_descriptor turned_operand(struct graph *g, int64_t uid)
+{
+    int64_t size[4];
+    attention_size(g->p, uid, size);
+    const int64_t *s = g->layout->stride[uid];
+    cudnn_descriptor t =
+        begin_tensor(g->list, uid, g->dtype, (const int64_t[4]){size[0], size[1], size[3], size[2]},
+                     (const int64_t[4]){s[0], s[1], s[3], s[2]});
+    descriptor_finish(g->list, t);
     return t;
 }
 
@@ -58,14 +94,21 @@ static cudnn_descriptor by_value(struct descriptors *list, int64_t uid, int dtyp
 }
 
 /* What stays in the kernel. */
-static cudnn_descriptor inner(struct graph *g, int dtype, const int64_t size[4])
+static cudnn_descriptor strided_inner(struct graph *g, int dtype, const int64_t size[4],
+                                      const int64_t stride[4])
 {
-    const int64_t stride[4] = {size[1] * size[2] * size[3], size[2] * size[3], size[3], 1};
     const bool yes = true;
     cudnn_descriptor t = begin_tensor(g->list, g->next_uid++, dtype, size, stride);
     descriptor_set(g->list, t, KCUDNN_ATTR_TENSOR_IS_VIRTUAL, KCUDNN_TYPE_BOOLEAN, 1, &yes);
     descriptor_finish(g->list, t);
     return t;
+}
+
+static cudnn_descriptor inner(struct graph *g, int dtype, const int64_t size[4])
+{
+    int64_t dense[4];
+    attention_dense(size, dense);
+    return strided_inner(g, dtype, size, dense);
 }
 
 static cudnn_descriptor inner_scores(struct graph *g, int dtype)
@@ -103,7 +146,7 @@ static void matmul(struct graph *g, cudnn_descriptor a, cudnn_descriptor b, cudn
     finish_operation(g, o);
 }
 
-/* y = the sum or maximum of x along its last dimension */
+/* y = the sum or maximum of x along the dimensions in which y is smaller */
 static void reduce(struct graph *g, int mode, cudnn_descriptor x, cudnn_descriptor y)
 {
     struct descriptors *list = g->list;
@@ -156,7 +199,22 @@ static cudnn_descriptor in_fp32(struct graph *g, int mode, cudnn_descriptor x, c
     return y;
 }
 
-/* ---- attention ---- */
+static cudnn_descriptor of_scores(struct graph *g, int mode, cudnn_descriptor x, cudnn_descriptor b)
+{
+    return in_fp32(g, mode, x, b, inner_scores(g, KCUDNN_DATA_FLOAT));
+}
+
+/* y = x with its rows and columns exchanged, in another dtype. */
+static cudnn_descriptor turn(struct graph *g, cudnn_descriptor x, cudnn_descriptor y)
+{
+    cudnn_descriptor o = descriptor_new(g->list, KCUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
+    descriptor_link(g->list, o, KCUDNN_ATTR_OPERATION_RESHAPE_XDESC, x);
+    descriptor_link(g->list, o, KCUDNN_ATTR_OPERATION_RESHAPE_YDESC, y);
+    finish_operation(g, o);
+    return y;
+}
+
+/* ---- the mask ---- */
 
 static cudnn_descriptor index_of(struct graph *g, int64_t axis, cudnn_descriptor scores)
 {
@@ -175,12 +233,12 @@ static cudnn_descriptor shift(struct graph *g, int mode, cudnn_descriptor index,
 }
 
 /* Keeps the scores where row + seqlen_kv - seqlen_q >= column; without the shift, row >= column. */
-static cudnn_descriptor mask(struct graph *g, cudnn_descriptor scores, bool is_shifted)
+static cudnn_descriptor mask(struct graph *g, cudnn_descriptor scores)
 {
     cudnn_descriptor row = index_of(g, ROWS, scores), column = index_of(g, COLUMNS, scores);
     cudnn_descriptor is_seen = inner_scores(g, KCUDNN_DATA_BOOLEAN);
     cudnn_descriptor y = inner_scores(g, KCUDNN_DATA_FLOAT);
-    if (is_shifted) {
+    if (attention_is_shifted(g->p)) {
         row = shift(g, KCUDNN_POINTWISE_ADD, row, UID_SEQLEN_KV);
         row = shift(g, KCUDNN_POINTWISE_SUB, row, UID_SEQLEN_Q);
     }
@@ -192,65 +250,133 @@ static cudnn_descriptor mask(struct graph *g, cudnn_descriptor scores, bool is_s
     return y;
 }
 
+/* ---- the forward pass ---- */
+
 /* The logarithm of the sum goes nowhere, but without it no engine recognises the graph. */
-static cudnn_descriptor softmax(struct graph *g, cudnn_descriptor scores, int dtype)
+static cudnn_descriptor softmax(struct graph *g, cudnn_descriptor scores)
 {
     cudnn_descriptor greatest = inner_rows(g), sum = inner_rows(g);
     reduce(g, KCUDNN_REDUCE_TENSOR_MAX, scores, greatest);
-    cudnn_descriptor weights =
-        in_fp32(g, KCUDNN_POINTWISE_SUB, scores, greatest, inner_scores(g, KCUDNN_DATA_FLOAT));
-    weights = in_fp32(g, KCUDNN_POINTWISE_EXP, weights, NULL, inner_scores(g, KCUDNN_DATA_FLOAT));
+    cudnn_descriptor weights = of_scores(g, KCUDNN_POINTWISE_SUB, scores, greatest);
+    weights = of_scores(g, KCUDNN_POINTWISE_EXP, weights, NULL);
     reduce(g, KCUDNN_REDUCE_TENSOR_ADD, weights, sum);
     cudnn_descriptor logarithm = in_fp32(g, KCUDNN_POINTWISE_LOG, sum, NULL, inner_rows(g));
     in_fp32(g, KCUDNN_POINTWISE_ADD, greatest, logarithm, inner_rows(g));
-    return in_fp32(g, KCUDNN_POINTWISE_DIV, weights, sum, inner_scores(g, dtype));
+    return in_fp32(g, KCUDNN_POINTWISE_DIV, weights, sum, inner_scores(g, g->dtype));
 }
 
-static cudnn_descriptor finish_graph(struct graph *g, cudnn_handle handle)
+static void attend_in_one_node(struct graph *g)
 {
     struct descriptors *list = g->list;
-    cudnn_descriptor d = descriptor_new(list, KCUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-    descriptor_set(list, d, KCUDNN_ATTR_OPERATIONGRAPH_OPS, KCUDNN_TYPE_BACKEND_DESCRIPTOR,
-                   g->n_operations, g->operations);
-    descriptor_set(list, d, KCUDNN_ATTR_OPERATIONGRAPH_HANDLE, KCUDNN_TYPE_HANDLE, 1, &handle);
-    descriptor_finish(list, d);
-    return d;
+    cudnn_descriptor node = descriptor_new(list, KCUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR);
+    descriptor_link(list, node, KCUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, operand(g, UID_Q));
+    descriptor_link(list, node, KCUDNN_ATTR_OPERATION_SDPA_FWD_KDESC, operand(g, UID_K));
+    descriptor_link(list, node, KCUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, operand(g, UID_V));
+    descriptor_link(list, node, KCUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, operand(g, UID_O));
+    descriptor_link(list, node, KCUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC,
+                    by_value(list, UID_SCALE, KCUDNN_DATA_FLOAT));
+    finish_operation(g, node);
 }
 
-cudnn_descriptor attention_graph(struct descriptors *list, cudnn_handle handle,
-                                 const struct attention_sizes *p, const struct attention_strides *s)
+static void attend(struct graph *g)
 {
-    const int dtype = p->dtype == KG_F16 ? KCUDNN_DATA_HALF : KCUDNN_DATA_BFLOAT16;
-    const int64_t q_size[4] = {p->batch, p->heads, p->seqlen_q, p->head_dim};
-    const int64_t kv_size[4] = {p->batch, p->kv_heads, p->seqlen_kv, p->head_dim};
-    const int64_t k_turned_size[4] = {p->batch, p->kv_heads, p->head_dim, p->seqlen_kv};
-    const int64_t k_turned[4] = {s->k[0], s->k[1], s->k[3], s->k[2]};
+    cudnn_descriptor scores = inner_scores(g, KCUDNN_DATA_FLOAT);
+    matmul(g, operand(g, UID_Q), turned_operand(g, UID_K), scores);
+    scores =
+        of_scores(g, KCUDNN_POINTWISE_MUL, scores, by_value(g->list, UID_SCALE, KCUDNN_DATA_FLOAT));
+    matmul(g, softmax(g, mask(g, scores)), operand(g, UID_V), operand(g, UID_O));
+}
+
+/* ---- the backward pass ---- */
+
+/* The sums of O dO over a row: to the workspace. */
+static cudnn_descriptor delta_of(struct graph *g, cudnn_descriptor d_o)
+{
+    int64_t size[4];
+    attention_size(g->p, UID_O, size);
+    cudnn_descriptor product = inner(g, KCUDNN_DATA_FLOAT, size), sums = inner_rows(g);
+    in_fp32(g, KCUDNN_POINTWISE_MUL, d_o, operand(g, UID_O), product);
+    reduce(g, KCUDNN_REDUCE_TENSOR_ADD, product, sums);
+    return in_fp32(g, KCUDNN_POINTWISE_MUL, sums, by_value(g->list, UID_ONE, KCUDNN_DATA_FLOAT),
+                   operand(g, UID_DELTA));
+}
+
+/* The gradient of K or V: the transpose of x times y, and the sum over the query heads of one of
+ * theirs. */
+static void key_gradient(struct graph *g, cudnn_descriptor x, cudnn_descriptor y, int64_t uid)
+{
+    const struct attention_sizes *p = g->p;
+    const int64_t turned_size[4] = {p->batch, p->heads, p->seqlen_kv, p->seqlen_q};
+    const int64_t turned[4] = {p->heads * p->seqlen_q * p->seqlen_kv, p->seqlen_q * p->seqlen_kv, 1,
+                               p->seqlen_kv};
+    const int64_t of_all[4] = {p->batch, p->heads, p->seqlen_kv, p->head_dim};
+    cudnn_descriptor x_turned = turn(g, x, strided_inner(g, g->dtype, turned_size, turned));
+    cudnn_descriptor gradient = operand(g, uid);
+    if (p->heads == p->kv_heads) {
+        matmul(g, x_turned, y, gradient);
+        return;
+    }
+    cudnn_descriptor of_heads = inner(g, g->dtype, of_all);
+    matmul(g, x_turned, y, of_heads);
+    reduce(g, KCUDNN_REDUCE_TENSOR_ADD, of_heads, gradient);
+}
+
+static void attend_backward(struct graph *g)
+{
+    cudnn_descriptor q = operand(g, UID_Q), k = turned_operand(g, UID_K);
+    cudnn_descriptor d_o = operand(g, UID_DO);
+    cudnn_descriptor scale = by_value(g->list, UID_SCALE, KCUDNN_DATA_FLOAT);
+    cudnn_descriptor delta = delta_of(g, d_o);
+    int64_t k_size[4];
+
+    cudnn_descriptor weights = inner_scores(g, KCUDNN_DATA_FLOAT);
+    matmul(g, q, k, weights);
+    weights = of_scores(g, KCUDNN_POINTWISE_MUL, weights, scale);
+    weights = of_scores(g, KCUDNN_POINTWISE_SUB, weights, operand(g, UID_LSE));
+    if (attention_is_masked(g->p))
+        weights = mask(g, weights);
+    weights = of_scores(g, KCUDNN_POINTWISE_EXP, weights, NULL);
+    key_gradient(g, weights, d_o, UID_DV);
+
+    cudnn_descriptor gradient = inner_scores(g, KCUDNN_DATA_FLOAT);
+    matmul(g, d_o, turned_operand(g, UID_V), gradient);
+    gradient = of_scores(g, KCUDNN_POINTWISE_SUB, gradient, delta);
+    gradient = of_scores(g, KCUDNN_POINTWISE_MUL, gradient, weights);
+    gradient = of_scores(g, KCUDNN_POINTWISE_MUL, gradient, scale);
+    key_gradient(g, gradient, q, UID_DK);
+
+    cudnn_descriptor sums = operand(g, UID_DQ_SUMS);
+    attention_size(g->p, UID_K, k_size);
+    matmul(g, gradient, turn(g, k, strided_inner(g, g->dtype, k_size, g->layout->stride[UID_K])),
+           sums);
+    in_fp32(g, KCUDNN_POINTWISE_IDENTITY, sums, NULL, operand(g, UID_DQ));
+}
+
+/* ---- the graph ---- */
+
+cudnn_descriptor attention_graph(struct descriptors *list, cudnn_handle handle,
+                                 const struct attention_sizes *p,
+                                 const struct attention_layout *layout)
+{
     struct graph g = {
         .list = list,
+        .p = p,
+        .layout = layout,
+        .dtype = p->dtype == KG_F16 ? KCUDNN_DATA_HALF : KCUDNN_DATA_BFLOAT16,
         .next_uid = UID_FIRST_INNER,
         .scores = {p->batch, p->heads, p->seqlen_q, p->seqlen_kv},
         .rows = {p->batch, p->heads, p->seqlen_q, 1},
     };
-    cudnn_descriptor q = operand(list, UID_Q, dtype, q_size, s->q);
-    cudnn_descriptor v = operand(list, UID_V, dtype, kv_size, s->v);
-    cudnn_descriptor o = operand(list, UID_O, dtype, q_size, s->o);
-    cudnn_descriptor scale = by_value(list, UID_SCALE, KCUDNN_DATA_FLOAT);
-
-    if (!attention_is_masked(p)) {
-        cudnn_descriptor node = descriptor_new(list, KCUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR);
-        descriptor_link(list, node, KCUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, q);
-        descriptor_link(list, node, KCUDNN_ATTR_OPERATION_SDPA_FWD_KDESC,
-                        operand(list, UID_K, dtype, kv_size, s->k));
-        descriptor_link(list, node, KCUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, v);
-        descriptor_link(list, node, KCUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, o);
-        descriptor_link(list, node, KCUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC, scale);
-        finish_operation(&g, node);
-        return finish_graph(&g, handle);
-    }
-    cudnn_descriptor scores = inner_scores(&g, KCUDNN_DATA_FLOAT);
-    matmul(&g, q, operand(list, UID_K, dtype, k_turned_size, k_turned), scores);
-    scores = in_fp32(&g, KCUDNN_POINTWISE_MUL, scores, scale, inner_scores(&g, KCUDNN_DATA_FLOAT));
-    scores = mask(&g, scores, attention_is_shifted(p));
-    matmul(&g, softmax(&g, scores, dtype), v, o);
-    return finish_graph(&g, handle);
+    if (layout->last == UID_DV)
+        attend_backward(&g);
+    else if (attention_is_masked(p))
+        attend(&g);
+    else
+        attend_in_one_node(&g);
+    cudnn_descriptor d = descriptor_new(list, KCUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    descriptor_set(list, d, KCUDNN_ATTR_OPERATIONGRAPH_OPS, KCUDNN_TYPE_BACKEND_DESCRIPTOR,
+                   g.n_operations, g.operations);
+    descriptor_set(list, d, KCUDNN_ATTR_OPERATIONGRAPH_HANDLE, KCUDNN_TYPE_HANDLE, 1, &handle);
+    descriptor_finish(list, d);
+    return d;
 }

@@ -44,6 +44,7 @@
     X(CUDNN_POINTWISE_SUB, 9)                                                                      \
     X(CUDNN_POINTWISE_EXP, 13)                                                                     \
     X(CUDNN_POINTWISE_LOG, 15)                                                                     \
+    X(CUDNN_POINTWISE_IDENTITY, 21)                                                                \
     X(CUDNN_POINTWISE_CMP_GE, 303)                                                                 \
     X(CUDNN_POINTWISE_GEN_INDEX, 501)                                                              \
     X(CUDNN_POINTWISE_BINARY_SELECT, 601)                                                          \
@@ -61,6 +62,7 @@
     X(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, 19)                                               \
     X(CUDNN_BACKEND_REDUCTION_DESCRIPTOR, 21)                                                      \
     X(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, 22)                                            \
+    X(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, 31)                                              \
     X(CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR, 41)                                             \
     X(CUDNN_ATTR_POINTWISE_MODE, 0)                                                                \
     X(CUDNN_ATTR_POINTWISE_MATH_PREC, 1)                                                           \
@@ -98,6 +100,8 @@
     X(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, 1610)                                                  \
     X(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, 1611)                                                  \
     X(CUDNN_ATTR_OPERATION_REDUCTION_DESC, 1612)                                                   \
+    X(CUDNN_ATTR_OPERATION_RESHAPE_XDESC, 2200)                                                    \
+    X(CUDNN_ATTR_OPERATION_RESHAPE_YDESC, 2201)                                                    \
     X(CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, 2800)                                                   \
     X(CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC, 2801)                                                   \
     X(CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, 2802)                                                   \
@@ -147,7 +151,7 @@ const struct cudnn_api *cudnn_api(void);
  * A list owns the descriptors that are made with it. The first call that cuDNN refuses is kept in
  * `status`, and all calls after it do nothing, so that a caller looks once, at the end.
  */
-enum { DESCRIPTORS_MAX = 96 }; /* of a masked plan: 65 */
+enum { DESCRIPTORS_MAX = 128 }; /* of a masked backward plan with fewer KV heads: 98 */
 
 struct descriptors {
     int status; /* of cuDNN */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attention_fwd.c: O = softmax(scale * Q K^T) V as one execution of a cuDNN plan. cuDNN reads and
- * writes the tensors where they lie, in any layout whose rows begin at multiples of 16 bytes. Last
- * the table of the provider "cudnn", opening and closing.
+ * attention.c: attention forward and backward, each as one execution of a cuDNN plan. cuDNN reads
+ * and writes the tensors where they lie, in any layout whose rows begin at multiples of 16 bytes.
+ * Last the table of the provider "cudnn", opening and closing.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,6 +15,7 @@ enum {
     STEP = 8,          /* elements of 16 bytes */
     HEADS_MAX = 65535, /* of all batches */
     HEAD_DIM_MAX = 256,
+    HEAD_DIM_MAX_BACKWARD = 128,
     CONFIGURATIONS_MAX = 8
 };
 
@@ -25,7 +26,7 @@ static cudnn_handle handle;
 /* Of one layout; the plan of a kernel is a list of these, all of one problem. */
 struct layout_plan {
     struct layout_plan *next;
-    struct attention_strides strides;
+    struct attention_layout layout;
     struct descriptors descriptors; /* all that the plan is made of */
     cudnn_descriptor plan;
     int64_t workspace_bytes;
@@ -58,7 +59,7 @@ static enum kg_status build(const struct attention_sizes *p, struct layout_plan 
     struct descriptors *list = &a->descriptors;
     cudnn_descriptor found[CONFIGURATIONS_MAX];
     int64_t count = 0;
-    const int64_t n = ask_heuristics(list, attention_graph(list, handle, p, &a->strides), found);
+    const int64_t n = ask_heuristics(list, attention_graph(list, handle, p, &a->layout), found);
     if (list->status == KCUDNN_STATUS_SUCCESS && n == 0)
         return KG_UNSUPPORTED;
     for (int64_t i = 0; i < n; i++) {
@@ -88,18 +89,18 @@ static void release(void *plans)
 }
 
 /* The plan of a layout in the list at *plans, or a new one at its end. */
-static enum kg_status find_plan(const struct attention_sizes *p, const struct attention_strides *s,
-                                struct layout_plan **plans, const struct layout_plan **out)
+static enum kg_status find_plan(const struct attention_sizes *p, const struct attention_layout *l,
+                                struct layout_plan **plans, struct layout_plan **out)
 {
     for (; *plans; plans = &(*plans)->next)
-        if (!memcmp(&(*plans)->strides, s, sizeof(*s))) {
+        if (!memcmp(&(*plans)->layout, l, sizeof(*l))) {
             *out = *plans;
             return KG_OK;
         }
     struct layout_plan *made = calloc(1, sizeof(*made));
     if (!made)
         return KG_LAUNCH_FAILED;
-    made->strides = *s;
+    made->layout = *l;
     const enum kg_status status = build(p, made);
     if (status != KG_OK)
         release(made);
@@ -108,7 +109,7 @@ static enum kg_status find_plan(const struct attention_sizes *p, const struct at
     return status;
 }
 
-/* ---- the kernel ---- */
+/* ---- the kernels ---- */
 
 /* Rows that the mask leaves no key. Their softmax is left to cuDNN's engines, and they must be
  * zeros.
@@ -129,87 +130,134 @@ static int supports(const struct kg_problem *problem, const struct kg_device *d)
            p->head_dim <= HEAD_DIM_MAX && p->scale > 0 && !has_blind_rows(p);
 }
 
-static void lay_out_dense(int64_t stride[4], int64_t heads, int64_t rows, int64_t columns)
+/* By the rules of cudnn-frontend: before 9.16 cuDNN needs a mask of its own for keys that are no
+ * multiple of 128, and it does not serve one query of one key. */
+static int supports_backward(const struct kg_problem *problem, const struct kg_device *d)
 {
-    stride[0] = heads * rows * columns;
-    stride[1] = rows * columns;
-    stride[2] = columns;
-    stride[3] = 1;
+    const struct attention_sizes sizes = attention_sizes_of(problem), *p = &sizes;
+    return supports(problem, d) && p->head_dim <= HEAD_DIM_MAX_BACKWARD &&
+           (p->seqlen_q > 1 || p->seqlen_kv > 1) &&
+           (p->seqlen_kv % 128 == 0 || !cudnn_api() || cudnn_api()->cudnnGetVersion() >= 91600);
+}
+
+static int64_t last_uid(const struct kg_problem *problem)
+{
+    return kg_is_op(problem, "attention_bwd") ? UID_DV : UID_O;
+}
+
+/* What the backward pass has in the workspace before that of the plan: the sums of O dO, of so many
+ * bytes, and then dQ in fp32. */
+static uint64_t delta_bytes(const struct kg_problem *problem)
+{
+    const struct attention_sizes p = attention_sizes_of(problem);
+    const uint64_t bytes = (uint64_t)(p.batch * p.heads * p.seqlen_q) * sizeof(float);
+    return last_uid(problem) == UID_DV ? (bytes + 255) / 256 * 256 : 0;
+}
+
+static uint64_t sums_bytes(const struct kg_problem *problem)
+{
+    return delta_bytes(problem) * (uint64_t)kg_size(problem, "d");
 }
 
 static enum kg_status prepare(const struct kg_problem *problem, const struct kg_device *,
                               void **plan)
 {
     const struct attention_sizes sizes = attention_sizes_of(problem), *p = &sizes;
+    struct attention_layout l = {.last = last_uid(problem)};
     struct layout_plan *plans = NULL;
-    const struct layout_plan *dense;
-    struct attention_strides s;
-    lay_out_dense(s.q, p->heads, p->seqlen_q, p->head_dim);
-    lay_out_dense(s.k, p->kv_heads, p->seqlen_kv, p->head_dim);
-    memcpy(s.v, s.k, sizeof(s.v));
-    memcpy(s.o, s.q, sizeof(s.o));
-    const enum kg_status status = find_plan(p, &s, &plans, &dense);
+    struct layout_plan *dense;
+    for (int64_t uid = UID_Q; uid <= l.last; uid++) {
+        int64_t size[4];
+        attention_size(p, uid, size);
+        attention_dense(size, l.stride[uid]);
+    }
+    const enum kg_status status = find_plan(p, &l, &plans, &dense);
     *plan = plans;
     return status;
 }
 
-static uint64_t workspace_bytes(const struct kg_problem *, const struct kg_device *, void *plan)
+static uint64_t workspace_bytes(const struct kg_problem *problem, const struct kg_device *,
+                                void *plan)
 {
     const struct layout_plan *dense = plan;
-    return dense ? (uint64_t)dense->workspace_bytes : 0;
+    return dense ? delta_bytes(problem) + sums_bytes(problem) + (uint64_t)dense->workspace_bytes
+                 : 0;
 }
 
-/* A dimension of one element may have any stride, which says nothing: it gets that of a dense
- * tensor, so that equal layouts have one plan. */
-static enum kg_status take_strides(const struct kg_tensor *t, const struct attention_sizes *p,
-                                   int64_t heads, int64_t rows, int64_t stride[4])
+static const struct kg_tensor *tensor_of(const struct kg_args *args, int64_t uid)
 {
-    const int64_t shape[4] = {p->batch, heads, rows, p->head_dim};
-    if (t->rank != 4 || t->dtype != p->dtype || t->stride[3] != 1 ||
-        memcmp(t->shape, shape, sizeof(shape)) != 0)
+    const int64_t i = uid - UID_Q;
+    return i < args->n_in ? &args->in[i] : &args->out[i - args->n_in];
+}
+
+/*
+ * A dimension of one element may have any stride, which says nothing: it gets that of a dense
+ * tensor, so that equal layouts have one plan.
+ *
+ * The log-sum-exp must be dense: cuDNN before 9.26 has kernels that read it as if it were, whatever
+ * its strides say (seen with one query; cudnn-frontend refuses all). Later versions are not tried.
+ */
+static enum kg_status take_strides(const struct kg_tensor *t, const struct attention_sizes *p,
+                                   int64_t uid, int64_t stride[4])
+{
+    const bool is_lse = uid == UID_LSE;
+    const uint32_t rank = is_lse ? 3 : 4;
+    int64_t size[4];
+    attention_size(p, uid, size);
+    if (!kg_is_tensor(t, is_lse ? (uint32_t)KG_F32 : p->dtype, rank) ||
+        memcmp(t->shape, size, rank * sizeof(size[0])) != 0)
         return KG_BAD_ARGUMENT;
-    lay_out_dense(stride, heads, rows, p->head_dim);
-    for (int i = 0; i < 3; i++) {
-        if (shape[i] == 1)
-            continue;
-        if (t->stride[i] % STEP != 0)
-            return KG_UNSUPPORTED;
-        stride[i] = t->stride[i];
-    }
+    if (is_lse ? !kg_is_dense(t) : !kg_is_aligned(t, STEP * 2))
+        return KG_UNSUPPORTED;
+    attention_dense(size, stride);
+    for (int i = 0; i < 3; i++)
+        if (!is_lse && size[i] > 1)
+            stride[i] = t->stride[i];
     return KG_OK;
 }
 
-static enum kg_status take_layout(const struct attention_sizes *p, const struct kg_args *args,
-                                  struct attention_strides *s)
+/* What a launch gives to the graph. */
+struct operands {
+    int64_t n, uid[UID_SEQLEN_KV];
+    void *data[UID_SEQLEN_KV];
+};
+
+static void give(struct operands *o, int64_t uid, void *data)
 {
-    enum kg_status status = take_strides(&args->in[0], p, p->heads, p->seqlen_q, s->q);
-    if (status == KG_OK)
-        status = take_strides(&args->in[1], p, p->kv_heads, p->seqlen_kv, s->k);
-    if (status == KG_OK)
-        status = take_strides(&args->in[2], p, p->kv_heads, p->seqlen_kv, s->v);
-    if (status == KG_OK)
-        status = take_strides(&args->out[0], p, p->heads, p->seqlen_q, s->o);
-    return status;
+    o->uid[o->n] = uid;
+    o->data[o->n++] = data;
 }
 
 /* Values are read before this returns, so they may lie on the stack. */
-static enum kg_status execute(const struct layout_plan *plan, const struct attention_sizes *p,
+static enum kg_status execute(const struct layout_plan *plan, const struct kg_problem *problem,
                               const struct kg_args *args)
 {
-    float scale = (float)p->scale, hidden = -INFINITY;
+    const struct attention_sizes sizes = attention_sizes_of(problem), *p = &sizes;
+    float scale = (float)p->scale, one = 1, hidden = -INFINITY;
     int32_t seqlen_q = (int32_t)p->seqlen_q, seqlen_kv = (int32_t)p->seqlen_kv;
-    static const int64_t uids[] = {UID_Q,     UID_K,      UID_V,        UID_O,
-                                   UID_SCALE, UID_HIDDEN, UID_SEQLEN_Q, UID_SEQLEN_KV};
-    void *const data[] = {args->in[0].data, args->in[1].data, args->in[2].data, args->out[0].data,
-                          &scale,           &hidden,          &seqlen_q,        &seqlen_kv};
-    const int64_t n = attention_is_shifted(p) ? 8 : attention_is_masked(p) ? 6 : 5;
+    char *const delta = args->workspace, *const sums = delta + delta_bytes(problem);
+    void *rest = sums + sums_bytes(problem);
+    struct operands o = {.n = 0};
+    for (int64_t uid = UID_Q; uid <= plan->layout.last; uid++)
+        give(&o, uid, tensor_of(args, uid)->data);
+    give(&o, UID_SCALE, &scale);
+    if (attention_is_masked(p))
+        give(&o, UID_HIDDEN, &hidden);
+    if (attention_is_shifted(p)) {
+        give(&o, UID_SEQLEN_Q, &seqlen_q);
+        give(&o, UID_SEQLEN_KV, &seqlen_kv);
+    }
+    if (plan->layout.last == UID_DV) {
+        give(&o, UID_DELTA, delta);
+        give(&o, UID_DQ_SUMS, sums);
+        give(&o, UID_ONE, &one);
+    }
     struct descriptors list = {.status = cudnn_api()->cudnnSetStream(handle, args->stream)};
     cudnn_descriptor pack = descriptor_new(&list, KCUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    descriptor_set(&list, pack, KCUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, KCUDNN_TYPE_INT64, n, uids);
-    descriptor_set(&list, pack, KCUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, KCUDNN_TYPE_VOID_PTR, n,
-                   data);
-    descriptor_set(&list, pack, KCUDNN_ATTR_VARIANT_PACK_WORKSPACE, KCUDNN_TYPE_VOID_PTR, 1,
-                   &args->workspace);
+    descriptor_set(&list, pack, KCUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, KCUDNN_TYPE_INT64, o.n, o.uid);
+    descriptor_set(&list, pack, KCUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, KCUDNN_TYPE_VOID_PTR, o.n,
+                   o.data);
+    descriptor_set(&list, pack, KCUDNN_ATTR_VARIANT_PACK_WORKSPACE, KCUDNN_TYPE_VOID_PTR, 1, &rest);
     descriptor_finish(&list, pack);
     if (list.status == KCUDNN_STATUS_SUCCESS)
         list.status = cudnn_api()->cudnnBackendExecute(handle, plan->plan, pack);
@@ -222,18 +270,21 @@ static enum kg_status execute(const struct layout_plan *plan, const struct atten
 static enum kg_status launch(const struct kg_problem *problem, const struct kg_args *args)
 {
     const struct attention_sizes sizes = attention_sizes_of(problem), *p = &sizes;
+    struct attention_layout l = {.last = last_uid(problem)};
     struct layout_plan *plans = args->plan;
-    const struct layout_plan *plan;
-    struct attention_strides s;
-    if (args->n_in != 3 || args->n_out != 1 || !plans)
+    struct layout_plan *plan;
+    enum kg_status status = KG_OK;
+    if (args->n_in != problem->n_in || args->n_out != problem->n_out || !plans)
         return KG_BAD_ARGUMENT;
-    enum kg_status status = take_layout(p, args, &s);
+    for (int64_t uid = UID_Q; uid <= l.last && status == KG_OK; uid++)
+        status = take_strides(tensor_of(args, uid), p, uid, l.stride[uid]);
     if (status == KG_OK)
-        status = find_plan(p, &s, &plans, &plan);
+        status = find_plan(p, &l, &plans, &plan);
     if (status != KG_OK)
         return status;
-    return (uint64_t)plan->workspace_bytes > args->workspace_bytes ? KG_UNSUPPORTED
-                                                                   : execute(plan, p, args);
+    return workspace_bytes(problem, NULL, plan) > args->workspace_bytes
+               ? KG_UNSUPPORTED
+               : execute(plan, problem, args);
 }
 
 static const struct kg_kernel cudnn_attention_fwd = {
@@ -242,6 +293,18 @@ static const struct kg_kernel cudnn_attention_fwd = {
     .flags = KG_KERNEL_NONDETERMINISTIC, /* seen in decode at batch 8 and 128 */
     .name = "cudnn_sdpa",
     .supports = supports,
+    .prepare = prepare,
+    .workspace_bytes = workspace_bytes,
+    .launch = launch,
+    .release = release,
+};
+
+static const struct kg_kernel cudnn_attention_bwd = {
+    .struct_bytes = sizeof(struct kg_kernel),
+    .op = "attention_bwd",
+    .flags = KG_KERNEL_NONDETERMINISTIC, /* dQ is added up by atomics */
+    .name = "cudnn_sdpa_bwd",
+    .supports = supports_backward,
     .prepare = prepare,
     .workspace_bytes = workspace_bytes,
     .launch = launch,
@@ -278,7 +341,7 @@ static const char *version(void)
 
 KG_EXPORT const struct kg_library *kg_library(void)
 {
-    static const struct kg_kernel *const kernels[] = {&cudnn_attention_fwd};
+    static const struct kg_kernel *const kernels[] = {&cudnn_attention_fwd, &cudnn_attention_bwd};
     static struct kg_library library = {
         .struct_bytes = sizeof(struct kg_library),
         .abi_version = KG_ABI_VERSION,
