@@ -190,15 +190,25 @@ static const struct kg_tensor *tensor_of(const struct kg_args *args, int64_t uid
     return i < args->n_in ? &args->in[i] : &args->out[i - args->n_in];
 }
 
+/* Elements from the first to the last. */
+static int64_t span(const struct kg_tensor *t)
+{
+    int64_t elements = 0;
+    for (uint32_t i = 0; i < t->rank; i++)
+        elements += (t->shape[i] - 1) * t->stride[i];
+    return elements;
+}
+
 /*
  * A dimension of one element may have any stride, which says nothing: it gets that of a dense
  * tensor, so that equal layouts have one plan.
  *
  * The log-sum-exp must be dense: cuDNN before 9.26 has kernels that read it as if it were, whatever
  * its strides say (seen with one query; cudnn-frontend refuses all). Later versions are not tried.
+ * Backward is wrong from 2^31 elements on (seen with rows 2^30 elements apart).
  */
 static enum kg_status take_strides(const struct kg_tensor *t, const struct attention_sizes *p,
-                                   int64_t uid, int64_t stride[4])
+                                   int64_t uid, bool backward, int64_t stride[4])
 {
     const bool is_lse = uid == UID_LSE;
     const uint32_t rank = is_lse ? 3 : 4;
@@ -208,6 +218,8 @@ static enum kg_status take_strides(const struct kg_tensor *t, const struct atten
         memcmp(t->shape, size, rank * sizeof(size[0])) != 0)
         return KG_BAD_ARGUMENT;
     if (is_lse ? !kg_is_dense(t) : !kg_is_aligned(t, STEP * 2))
+        return KG_UNSUPPORTED;
+    if (backward && span(t) >= (int64_t)1 << 31)
         return KG_UNSUPPORTED;
     attention_dense(size, stride);
     for (int i = 0; i < 3; i++)
@@ -277,7 +289,7 @@ static enum kg_status launch(const struct kg_problem *problem, const struct kg_a
     if (args->n_in != problem->n_in || args->n_out != problem->n_out || !plans)
         return KG_BAD_ARGUMENT;
     for (int64_t uid = UID_Q; uid <= l.last && status == KG_OK; uid++)
-        status = take_strides(tensor_of(args, uid), p, uid, l.stride[uid]);
+        status = take_strides(tensor_of(args, uid), p, uid, l.last == UID_DV, l.stride[uid]);
     if (status == KG_OK)
         status = find_plan(p, &l, &plans, &plan);
     if (status != KG_OK)
