@@ -65,6 +65,16 @@ void utf8_print(char *to, size_t size, const char *format, ...)
         utf8_trim(to);
 }
 
+bool text_matches(const char *pattern, const char *text, regmatch_t *at, size_t n)
+{
+    regex_t regex;
+    if (regcomp(&regex, pattern, REG_EXTENDED))
+        return false;
+    bool matches = !regexec(&regex, text, n, at, 0);
+    regfree(&regex);
+    return matches;
+}
+
 void utf8_join(char *to, size_t size, const char *between, const char *format, ...)
 {
     size_t used = strlen(to);

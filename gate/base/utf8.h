@@ -5,6 +5,7 @@
 #ifndef GATE_BASE_UTF8_H
 #define GATE_BASE_UTF8_H
 
+#include <regex.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdbool.h>
@@ -36,6 +37,10 @@ void utf8_print(char *to, size_t size, const char *format, ...)
 /* The same behind the text that is there, with `between` in between unless that is empty. */
 void utf8_join(char *to, size_t size, const char *between, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* Is it of this pattern, an extended regular expression? `at` has n places of the whole and of the
+ * parts in parentheses. */
+bool text_matches(const char *pattern, const char *text, regmatch_t *at, size_t n);
 
 /* Exactly n hex digits, lower case: commits have 40, SHA-256 has 64. */
 static inline bool hex_is(const char *text, size_t n)

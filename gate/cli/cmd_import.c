@@ -29,13 +29,6 @@ struct import_arguments {
     bool json;
 };
 
-static bool read_model(void *field, const char *text)
-{
-    *(const char **)field = text;
-    return strlen(text) <= 64 && !strchr("_.+-", *text) &&
-           !text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_.+-")];
-}
-
 #define ARGUMENTS struct import_arguments
 
 static const struct option_def options[] = {
@@ -50,7 +43,7 @@ static const struct option_def options[] = {
            .read = foreign_tool),
     OPTION(READ, "device", "MODEL", device,
            "with --from: the model of the device, where the file does not name it",
-           .form = "a name such as nvidia-h200", .read = read_model),
+           .form = "a name such as nvidia-h200", .pattern = "^[a-z0-9][a-z0-9_.+-]{0,63}$"),
     DB_OPTION(db),
     {0},
 };

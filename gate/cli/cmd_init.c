@@ -38,13 +38,6 @@ struct init {
 
 #define ARGUMENTS struct init
 
-static bool read_ci(void *field, const char *text)
-{
-    *(const char **)field = text;
-    return !strcmp(text, "github") || !strcmp(text, "gitlab") || !strcmp(text, "slurm") ||
-           !strcmp(text, "none");
-}
-
 /* A name that is also one of C, of files and of an op that is not built in. */
 static bool read_op(void *field, const char *text)
 {
@@ -63,8 +56,8 @@ static const struct option_def options[] = {
            .fallback = DEFAULT_BASELINES),
     OPTION(TEXT, "main-branch", "BRANCH", main_branch, "the branch that others are merged into",
            .fallback = "from git"),
-    OPTION(READ, "ci", "SYSTEM", ci, "github, gitlab, slurm or none", .read = read_ci,
-           .form = "github, gitlab, slurm or none",
+    OPTION(READ, "ci", "SYSTEM", ci, "github, gitlab, slurm or none",
+           .pattern = "^(github|gitlab|slurm|none)$", .form = "github, gitlab, slurm or none",
            .fallback = "detected from .github, .gitlab-ci.yml, or the address of origin"),
     FLAG("example", example,
          "also write an example: a library for the host and one for a GPU, with CMakeLists.txt "

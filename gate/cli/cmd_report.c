@@ -14,18 +14,14 @@ struct report_arguments {
     bool json;
 };
 
-static bool read_format(void *field, const char *text)
-{
-    return report_format_parse(text, field);
-}
-
 #define ARGUMENTS struct report_arguments
 
 static const struct option_def options[] = {
     OPTION(TEXT, "run", "UUID|latest", run, "the run, or an unambiguous beginning of its uuid",
            .fallback = "latest"),
     OPTION(READ, "format", "FORMAT", format, "text, markdown, json, csv or junit",
-           .form = "text, markdown, json, csv or junit", .read = read_format, .fallback = "text"),
+           .form = "text, markdown, json, csv or junit", .read = report_format_parse,
+           .fallback = "text"),
     FLAG("json", json, "the same as --format json"),
     OPTION(TEXT, "output", "FILE", output,
            "write to FILE, completely or not at all, instead of to standard output"),

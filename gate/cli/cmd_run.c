@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gate/base/utf8.h"
 #include "gate/base/process.h"
 #include "gate/base/term.h"
 #include "gate/baseline/origin.h"
@@ -19,23 +18,6 @@
 
 #define ARGUMENTS struct run_request
 
-static bool read_shard(void *field, const char *text)
-{
-    return shard_parse(text, field);
-}
-
-static bool read_commit(void *field, const char *text)
-{
-    *(const char **)field = text;
-    return hex_is(text, 40);
-}
-
-static bool read_change(void *field, const char *text)
-{
-    *(const char **)field = text;
-    return text[0] && strspn(text, "0123456789") == strlen(text);
-}
-
 static const struct option_def options[] = {
     OPTION(LIST, "provider", "FILE", providers, "a library to compare with, repeatable",
            .key = "providers", .is_path = true,
@@ -43,12 +25,12 @@ static const struct option_def options[] = {
                "on a GPU cuBLAS (its default algorithm, its fastest one, layer by layer) and "
                "cuDNN"),
     OPTION(READ, "commit", "HASH", origin.commit, "the measured commit", .form = "40 hex digits",
-           .read = read_commit,
+           .pattern = "^[0-9a-f]{40}$",
            .fallback = "from the CI job's variables, else git; also for the next four"),
     OPTION(TEXT, "branch", "NAME", origin.branch, "its branch"),
     OPTION(TEXT, "base", "NAME", origin.base, "the target branch of a merge request"),
     OPTION(READ, "change", "NUMBER", origin.change, "the pull or merge request",
-           .form = "a number such as 17", .read = read_change),
+           .form = "a number such as 17", .pattern = "^[0-9]+$"),
     OPTION(TEXT, "job", "URL", origin.job, "the CI job"),
     OPTION(TEXT, "device", "auto|host|cuda:N|all", target.device,
            "where the kernels run; all: a part of the suite on each GPU",
@@ -56,7 +38,7 @@ static const struct option_def options[] = {
     OPTION(READ, "shard", "I/N", shard,
            "measure only part I of N of the suite; `gate merge` combines the JSON reports of the "
            "parts",
-           .form = "I/N, such as 2/4", .read = read_shard),
+           .form = "I/N, such as 2/4", .read = shard_parse),
     OPTION(TEXT, "against", "WHAT", policy.against,
            "compare with this: baseline, merge-base (where HEAD left its base branch), a file or "
            "a commit",

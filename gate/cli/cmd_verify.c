@@ -31,16 +31,11 @@ struct verify_run {
     double seconds;
 };
 
-static bool read_tier(void *field, const char *text)
-{
-    return verify_tier_parse(text, field);
-}
-
 #define ARGUMENTS struct verify_run
 
 static const struct option_def options[] = {
     OPTION(READ, "tier", "TIER", tier, "extent of the checks: commit, nightly or small",
-           .form = "commit, nightly or small", .read = read_tier, .fallback = "commit"),
+           .form = "commit, nightly or small", .read = verify_tier_parse, .fallback = "commit"),
     OPTION(LIST, "provider", "FILE", request.providers,
            "a library whose error is shown for comparison, repeatable", .key = "providers",
            .is_path = true, .fallback = "none"),

@@ -15,6 +15,7 @@
 #include "gate/base/json.h"
 #include "gate/base/paths.h"
 #include "gate/base/term.h"
+#include "gate/base/utf8.h"
 #include "gate/cli/config.h"
 #include "gate/report/report.h"
 
@@ -106,7 +107,10 @@ static bool take_value(const struct option_def *o, const char *text, void *field
         *(uint64_t *)field = strtoull(text, &end, 16);
         return end != text && !*end && !errno && *text != '-' && strlen(text) <= 16;
     case OPTION_READ:
-        return o->read(field, text);
+        if (o->read)
+            return o->read(field, text);
+        *(const char **)field = text;
+        return text_matches(o->pattern, text, NULL, 0);
     }
     return false;
 }

@@ -22,7 +22,7 @@ enum option_type {
     OPTION_INTEGER, /* int64_t, from least to most */
     OPTION_PERCENT, /* double: "3%" is 0.03 */
     OPTION_SEED,    /* uint64_t, in hex; where none is given, a random one */
-    OPTION_READ,    /* what read() makes of it */
+    OPTION_READ,    /* what read() makes of it; else const char *: a text of the pattern */
 };
 
 #define OPTION_LIST_MAX 7
@@ -42,6 +42,7 @@ struct option_def {
     double least, most;
     const char *form; /* of OPTION_READ: how a right value looks, "16 hex digits at most" */
     bool (*read)(void *field, const char *text);
+    const char *pattern;  /* an extended regular expression */
     const char *variable; /* of environment.c; NULL: none */
     const char *key;      /* in gate.json; NULL: none */
     bool is_path;         /* in gate.json it is relative to that file's folder, if it is a path */

@@ -25,7 +25,7 @@ bool run_request_add_report(void *field, const char *text)
         r->n_reports == REQUEST_REPORTS_MAX)
         return false;
     snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
-    if (!report_format_parse(name, &r->reports[r->n_reports].format))
+    if (!report_format_parse(&r->reports[r->n_reports].format, name))
         return false;
     r->reports[r->n_reports++].path = equals + 1;
     return true;

@@ -92,11 +92,11 @@ bool report_read_early(const char *text, size_t len, struct report_early *out)
     return good;
 }
 
-bool report_format_parse(const char *name, enum report_format *out)
+bool report_format_parse(void *out, const char *name)
 {
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         if (!strcmp(formats[i].name, name)) {
-            *out = (enum report_format)i;
+            *(enum report_format *)out = (enum report_format)i;
             return true;
         }
     }

@@ -32,7 +32,7 @@ struct report_style {
 };
 
 /* "text", "markdown", "json", "csv", "junit". False: no such format. */
-bool report_format_parse(const char *name, enum report_format *out);
+bool report_format_parse(void *out, const char *name);
 
 /*
  * Appends the report. The document is not trusted: its texts are escaped for the format, its

@@ -37,7 +37,7 @@ struct shard {
 };
 
 /* "2/4". False: no such part. */
-bool shard_parse(const char *text, struct shard *out);
+bool shard_parse(void *out, const char *text);
 
 /*
  * Keeps this part's cases. The cases are dealt out by falling FLOPs, to and fro, so that the parts

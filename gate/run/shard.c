@@ -12,7 +12,7 @@
 
 /* ---- a part ---- */
 
-bool shard_parse(const char *text, struct shard *out)
+bool shard_parse(void *out, const char *text)
 {
     char *end;
     unsigned long index = strtoul(text, &end, 10), count = 0;
@@ -20,7 +20,7 @@ bool shard_parse(const char *text, struct shard *out)
         count = strtoul(end + 1, &end, 10);
     if (*end || !index || index > count || count > SHARDS_MAX)
         return false;
-    *out = (struct shard){.index = index, .count = count};
+    *(struct shard *)out = (struct shard){.index = index, .count = count};
     return true;
 }
 

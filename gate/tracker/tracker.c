@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <regex.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +17,7 @@
 #include "gate/base/paths.h"
 #include "gate/base/file.h"
 #include "gate/base/process.h"
+#include "gate/base/utf8.h"
 #include "version.h"
 
 #define TRIES_OF_A_500 3
@@ -47,17 +47,6 @@ bool remote_is_named(const struct remote_choice *choice)
 
 /* ---- the address ---- */
 
-/* The places of the whole and of the parts in parentheses; false: it is not of this form. */
-static bool match(const char *form, const char *text, regmatch_t *at, size_t n)
-{
-    regex_t regex;
-    if (regcomp(&regex, form, REG_EXTENDED))
-        return false;
-    bool matches = !regexec(&regex, text, n, at, 0);
-    regfree(&regex);
-    return matches;
-}
-
 enum gate_status remote_take_url(const char *text, struct remote *out, struct gate_error *err)
 {
     static const char address[] =
@@ -68,7 +57,7 @@ enum gate_status remote_take_url(const char *text, struct remote *out, struct ga
     regmatch_t at[4];
     size_t len = strlen(text);
     *out = (struct remote){0};
-    bool good = len <= REMOTE_URL_MAX && match(address, text, at, 4);
+    bool good = len <= REMOTE_URL_MAX && text_matches(address, text, at, 4);
     long port = good && at[2].rm_so >= 0 ? strtol(text + at[2].rm_so + 1, NULL, 10) : 1;
     const char *path = good && at[3].rm_so >= 0 ? text + at[3].rm_so : "";
     if (!good || port < 1 || port > 65535 || strstr(path, "//") || strstr(path, ".."))
@@ -79,7 +68,7 @@ enum gate_status remote_take_url(const char *text, struct remote *out, struct ga
     while (text[len - 1] == '/')
         len--;
     snprintf(out->url, sizeof out->url, "%.*s", (int)len, text);
-    out->loopback = match(loopback, text, NULL, 0);
+    out->loopback = text_matches(loopback, text, NULL, 0);
     return GATE_OK;
 }
 

@@ -30,7 +30,7 @@ enum verify_tier { VERIFY_COMMIT, VERIFY_NIGHTLY, VERIFY_SMALL, VERIFY_TIERS };
 
 const char *verify_tier_name(enum verify_tier tier);
 /* False when no tier is named so. */
-bool verify_tier_parse(const char *name, enum verify_tier *out);
+bool verify_tier_parse(void *out, const char *name);
 
 /* What is known of an arm before it was looked at; each arm's `verification` must start as this. */
 struct verification verification_start(const struct kg_problem *p);

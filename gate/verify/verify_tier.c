@@ -33,12 +33,12 @@ const char *verify_tier_name(enum verify_tier tier)
     return names[tier];
 }
 
-bool verify_tier_parse(const char *name, enum verify_tier *out)
+bool verify_tier_parse(void *out, const char *name)
 {
     unsigned i = 0;
     while (i < VERIFY_TIERS && strcmp(names[i], name) != 0)
         i++;
-    *out = (enum verify_tier)i;
+    *(enum verify_tier *)out = (enum verify_tier)i;
     return i < VERIFY_TIERS;
 }
 

@@ -274,7 +274,7 @@ enum gate_status task_read(const struct message_task *m, struct task *t, struct 
                        .kind = kind,
                        .verify = kind == TASK_VERIFY || (times && m->verify != NO),
                        .first = m->first == UNKNOWN ? m->verify != NO : m->first == YES};
-    if (!verify_tier_parse(m->tier ? m->tier : "commit", &t->tier))
+    if (!verify_tier_parse(&t->tier, m->tier ? m->tier : "commit"))
         return gate_fail(err, GATE_USAGE, "this worker does not know the tier of the task");
     sscanf(m->seed, "%" SCNx64, &t->seed);
     return suite_case_read(&m->file, &t->c, &fault)

@@ -101,6 +101,7 @@ class Init(Repository):
             self.assertIsNone(MARKS.search(self.read(name)))
             self.git("remote", "remove", "origin")
             os.remove(self.file(name))
+        self.assertIn("expected github,", self.gate("init", "--ci", "gitea", expect=64).stderr)
         self.gate("init", "--ci", "slurm")
         subprocess.run(["bash", "-n", self.file("kernel-gate.slurm.sh")], check=True)
 

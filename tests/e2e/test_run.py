@@ -200,8 +200,8 @@ class Refused(Smoke):
         for option, value in (("--threshold", "-1"), ("--threshold", "2x"), ("--threshold", "2"),
                               ("--threshold", "0x1p-3%"), ("--threshold", "101%"),
                               ("--timeout", "0"), ("--timeout", "soon"), ("--seed", "xyz"),
-                              ("--change", "x"), ("--report", "pdf=x"), ("--report", "json="),
-                              ("--seed", "-1")):
+                              ("--change", "1x"), ("--commit", "f" * 39), ("--shard", "3/2"),
+                              ("--report", "pdf=x"), ("--report", "json="), ("--seed", "-1")):
             self.assert_refused(64, f"{option} is '{value}', expected", option, value)
 
     def test_a_folder_without_a_library(self):

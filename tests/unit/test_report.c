@@ -262,8 +262,8 @@ TEST(a_report_is_known_by_its_beginning)
 TEST(formats)
 {
     enum report_format format;
-    assert_true(report_format_parse("junit", &format));
+    assert_true(report_format_parse(&format, "junit"));
     assert_int_equal(format, REPORT_JUNIT);
-    assert_false(report_format_parse("html", &format));
-    assert_false(report_format_parse("", &format));
+    assert_false(report_format_parse(&format, "html"));
+    assert_false(report_format_parse(&format, ""));
 }
