@@ -16,7 +16,7 @@ import { controlsOf, machineLines } from "../frame/machine.js";
 import {
     caseLink, commitText, knownDevices, rangeLink, runLink, site, subjectText, wayOut,
 } from "../frame/parts.js";
-import { choose, note } from "../frame/places.js";
+import { go } from "../frame/places.js";
 import { effective, noneOfMain, scopeOf } from "../frame/scope.js";
 import { badge } from "../frame/verdict.js";
 import { eventSwatch } from "../chart/events.js";
@@ -224,39 +224,24 @@ async function devicesPart(state, devices, signal, go) {
 
 const PARTS = { runs: runsPart, devices: devicesPart };
 
-function results(part, state, save) {
-    const body = h("div");
-    const kinds = [["", "all"], ...Object.entries(WORDS)];
-
-    function draw() {
-        const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
-        const rows = part.rows
-            .filter((r) => words.every((w) => r.id.includes(w)))
-            .filter((r) => !part.isJudged || !state.only || r.judged === state.only)
-            .sort(worst);
-        body.replaceChildren(...(rows.length > 0 ? table(rows, part)
-            : [h("p", { class: "quiet" }, "No case matches these filters.")]));
-        found.textContent = rows.length === part.rows.length ? plural(rows.length, "case")
-            : `${rows.length} of ${plural(part.rows.length, "case")}`;
-    }
-
-    const found = h("p", { class: "quiet", role: "status" });
-    const change_ = (name, keep = choose) => (value) => {
-        state[name] = value;
-        save(keep);
-        draw();
-    };
-    const search = h("input", {
-        type: "search", value: state.q, placeholder: "gemm fp16",
-        "aria-label": "Cases that contain", input: () => change_("q", note)(search.value),
-    });
-    draw();
+function results(part, state, go) {
+    const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
+    const rows = part.rows.filter((r) => words.every((w) => r.id.includes(w)) &&
+        (!part.isJudged || !state.only || r.judged === state.only)).sort(worst);
     return [
         part.sides, summary(part),
-        h("div", { class: "tools" }, search,
-            part.isJudged && picker("Show", kinds, state.only, change_("only")),
-            found, part.out ?? wayOut()),
-        body, h("p", { class: "quiet" }, part.caution),
+        h("div", { class: "tools" },
+            h("input", { type: "search", name: "q", value: state.q, placeholder: "gemm fp16",
+                "aria-label": "Cases that contain",
+                change: ({ target }) => go({ q: target.value }) }),
+            part.isJudged && picker("Show", [["", "all"], ...Object.entries(WORDS)], state.only,
+                (only) => go({ only })),
+            h("p", { class: "quiet", role: "status" }, rows.length === part.rows.length ? ""
+                : `${rows.length} of `, plural(part.rows.length, "case")),
+            part.out ?? wayOut()),
+        rows.length > 0 ? table(rows, part)
+            : h("p", { class: "quiet" }, "No case matches these filters."),
+        h("p", { class: "quiet" }, part.caution),
     ];
 }
 
@@ -266,12 +251,8 @@ export async function view({ query, signal }) {
     const state = Object.fromEntries(["device", "a", "b", "q", "only"]
         .map((name) => [name, query.get(name) ?? ""]));
     state.device = chosenDevice(devices, state.device).model;
-    const here = () => address("compare", { what, ...state });
-    const go = (next) => {
-        Object.assign(state, next);
-        location.hash = here();
-    };
-    const part = await PARTS[what](state, devices, signal, go);
+    const choose = (next) => go(address("compare", { what, ...state, ...next }));
+    const part = await PARTS[what](state, devices, signal, choose);
     return {
         title: part.title ?? (part.names ? `${part.names.a} and ${part.names.b}` : "Compare"),
         content: [
@@ -282,7 +263,7 @@ export async function view({ query, signal }) {
                     "aria-current": key === what && "true",
                 }, label))),
             part.form, part.failure ? h("p", { class: "message", role: "alert" }, part.failure)
-                : results(part, state, (keep) => keep(here())),
+                : results(part, state, choose),
         ],
     };
 }
