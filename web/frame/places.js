@@ -34,6 +34,11 @@ export function go(hash) {
     location.hash = hash;
 }
 
+/** Shows the view of the address anew. */
+export const anew = () => window.dispatchEvent(new HashChangeEvent("hashchange", {
+    oldURL: location.href, newURL: location.href,
+}));
+
 /** A line of the explorer, as its address has it. */
 export const lineText = ({ id, device, provider = "", branch = "" }) =>
     [id, device, provider, branch].join("|").replace(/\|+$/, "");

@@ -11,6 +11,7 @@ import {
     caseLink, causeAuthor, causeSubject, command, commitRange, crumbs, figure, knownDevices,
     runLink, stateBadge, wayOut,
 } from "../frame/parts.js";
+import { anew } from "../frame/places.js";
 import { accept } from "../frame/reproduce.js";
 
 const STATES = ["new", "acknowledged", "accepted", "fixed", "ignored"];
@@ -45,10 +46,6 @@ function nothing(state, filtered) {
             "has a confirmed regression or a wrong result, and when the level of a trend changes " +
             "and does not return."));
 }
-
-const anew = () => window.dispatchEvent(new HashChangeEvent("hashchange", {
-    oldURL: location.href, newURL: location.href,
-}));
 
 async function listView(query, signal) {
     const state = query.get("state") ?? "new";

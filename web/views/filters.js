@@ -26,10 +26,9 @@ function chosen({ q, op, dtype, device, branch, verdict }) {
 /**
  * The filters with the state they start with; `of`: the ops, dtypes and devices that there are.
  * `changed(name, value)` is called for each change.
- * draw(counts, summary) shows what was found, fail(error) that the rows are still those of before,
- * and why; `again()` is called by who wants to try again.
+ * draw(counts, summary) shows what was found.
  */
-export function filters(state, of, signal, changed, again) {
+export function filters(state, of, signal, changed) {
     const { ops, dtypes, devices } = of;
     let timer = null;
     const search = h("input", {
@@ -51,9 +50,6 @@ export function filters(state, of, signal, changed, again) {
         document.querySelector(".cases tbody a.case")?.focus();
     });
     const status = h("p", { class: "hidden found", role: "status" });
-    const reason = h("span");
-    const failed = h("p", { class: "failed", role: "alert", hidden: true }, reason, " ",
-        h("button", { type: "button", click: again }, "Try again"));
     const verdicts = h("div", { class: "verdicts", role: "group", "aria-label": "Verdict" });
 
     const buttons = new Map([["", null], ...ORDER.map((v) => [v, null])].map(([verdict]) => {
@@ -75,7 +71,7 @@ export function filters(state, of, signal, changed, again) {
                 devices.map((d) => [d.model, d.newest.device_name]), state.device,
                 (v) => changed("device", v)),
             scopeChoice(state.branch, signal, (v) => changed("branch", v)),
-            verdicts, status, failed),
+            verdicts, status),
         draw(counts, summary) {
             const sum = Object.values(counts).reduce((a, b) => a + b, 0);
             for (const [verdict, { button, number }] of buttons) {
@@ -85,12 +81,6 @@ export function filters(state, of, signal, changed, again) {
                 button.hidden = n === 0 && verdict !== "" && state.verdict !== verdict;
             }
             status.textContent = `${summary}${chosen(state)}`;
-            failed.hidden = true;
-        },
-        fail(error) {
-            reason.textContent = "The filters could not be applied. These rows are from before. " +
-                error.message;
-            failed.hidden = false;
         },
     };
 }

@@ -8,7 +8,7 @@ import { address, h } from "../frame/dom.js";
 import { filters } from "./filters.js";
 import { clamp, count, plural } from "../frame/format.js";
 import { nothingYet, wayOut } from "../frame/parts.js";
-import { choose, note } from "../frame/places.js";
+import { anew, choose, note } from "../frame/places.js";
 import { ALL, effective, noneOfMain, scopeOf } from "../frame/scope.js";
 import { changeStrip, silenceStrip, deviceStrip } from "./strip.js";
 
@@ -61,7 +61,7 @@ function casesSection(first, state, { devices, alerts, scope }, signal) {
         // Another branch or device changes the cards as well.
         if (["branch", "device"].includes(name)) location.hash = addressOf(state);
         else change(name === "q" ? note : choose);
-    }, () => ask());
+    });
     const more = h("button", {
         type: "button",
         click: () => { state.rows = Math.min(MOST, state.rows + MORE); change(note); },
@@ -72,7 +72,6 @@ function casesSection(first, state, { devices, alerts, scope }, signal) {
     let latest = 0;
 
     function draw(found) {
-        table.element.classList.remove("outdated");
         const shown = found.cases.length;
         table.draw(found.cases, state);
         bar.draw(found.counts, summary(shown, found.total));
@@ -87,19 +86,11 @@ function casesSection(first, state, { devices, alerts, scope }, signal) {
     async function change(save) {
         if (signal.aborted) return;
         save(addressOf(state));
-        await ask();
-    }
-
-    async function ask() {
         const mine = ++latest;
-        try {
-            const found = await load({ ...state, branch: scope }, signal);
-            if (mine === latest && !signal.aborted) draw(found);
-        } catch (error) {
-            if (error.name === "AbortError" || mine !== latest) return;
-            bar.fail(error);
-            table.element.classList.add("outdated");
-        }
+        const found = await load({ ...state, branch: scope }, signal).catch(() => null);
+        if (mine !== latest || signal.aborted) return;
+        if (found) draw(found);
+        else anew(); // which says why
     }
 
     draw(first);
