@@ -19,6 +19,17 @@ async function savedRows(page) {
         .map((line) => line.split(","));
 }
 
+/** The texts that canvases have, in `written`. */
+const keepWritten = (page) => page.addInitScript(() => {
+    globalThis.written = [];
+    const { prototype } = CanvasRenderingContext2D;
+    const { fillText } = prototype;
+    prototype.fillText = function (text, ...rest) {
+        globalThis.written.push(text);
+        return fillText.call(this, text, ...rest);
+    };
+});
+
 describe("case", { skip }, () => {
     const it = dashboard();
 
@@ -92,15 +103,7 @@ describe("case", { skip }, () => {
 
     it.test("a provider that is far off does not press our times together",
         { own: true }, async (page) => {
-            await page.addInitScript(() => {
-                globalThis.written = [];
-                const { prototype } = CanvasRenderingContext2D;
-                const { fillText } = prototype;
-                prototype.fillText = function (text, ...rest) {
-                    globalThis.written.push(text);
-                    return fillText.call(this, text, ...rest);
-                };
-            });
+            await keepWritten(page);
             await alter(page, "**/api/v1/trends?**", (trend) => {
                 for (const { provider, columns } of trend.series)
                     if (provider === "torch") columns.p50_ns = columns.p50_ns.map((v) => v * 9);
@@ -168,15 +171,7 @@ describe("case", { skip }, () => {
 
     it.test("the error's chart has the limit that the newest run was verified with",
         { own: true }, async (page) => {
-            await page.addInitScript(() => {
-                globalThis.written = [];
-                const { prototype } = CanvasRenderingContext2D;
-                const { fillText } = prototype;
-                prototype.fillText = function (text, ...rest) {
-                    globalThis.written.push(text);
-                    return fillText.call(this, text, ...rest);
-                };
-            });
+            await keepWritten(page);
             await it.openCase(page);
             await until(page, () => globalThis.written.includes("limit 6.0e-4"));
             const run = await it.ask(`runs/${it.uuids.at(-2)}`);
