@@ -7,31 +7,32 @@ import { plural } from "./format.js";
 import { columnsOf, selectBox, tableBox } from "./parts.js";
 import { go, here, note, parameter } from "./places.js";
 
-const PAGE = 1000; // rows of an answer
-const MAX_PAGES = 20;
 const SHOWN = 100; // rows of a table, until more are asked for
 
-/** All rows of a device, a scope (scope.js) and other parameters, which come in pages. */
+/** All answers of an address that has pages. */
+async function* pages(path, asked, signal) {
+    let after = null;
+    do {
+        const answer = await get(path, { ...asked, after }, signal);
+        yield answer;
+        after = answer.next;
+    } while (after);
+}
+
+/** All rows of a device, a scope (scope.js) and other parameters. */
 export async function allRows(path, name, device, signal, scope) {
     const all = [];
-    let after = null;
-    for (let page = 0; page < MAX_PAGES; page++) {
-        const answer = await get(path, { ...scope, device, limit: PAGE, after }, signal);
+    for await (const answer of pages(path, { ...scope, device, limit: 1000 }, signal))
         all.push(...answer[name]);
-        after = answer.next ?? null;
-        if (after === null) break;
-    }
     return all;
 }
 
-const POINTS = 5000; // of an answer
-
-/** A trend with each of its points: all pages of the answer as one. */
+/** A trend with each of its points: all answers as one. */
 export async function wholeTrend(asked, signal) {
-    const trend = await get("trends", { ...asked, raw: 1, limit: POINTS }, signal);
-    for (let { next } = trend; next;) {
-        const page = await get("trends", { ...asked, raw: 1, limit: POINTS, after: next }, signal);
-        for (const series of page.series) {
+    let trend = null;
+    for await (const answer of pages("trends", { ...asked, raw: 1, limit: 5000 }, signal)) {
+        trend ??= { ...answer, series: [] };
+        for (const series of answer.series) {
             const known = trend.series.find((s) => s.provider === series.provider &&
                 s.contract === series.contract);
             if (!known) trend.series.push(series);
@@ -39,7 +40,6 @@ export async function wholeTrend(asked, signal) {
                 for (const [name, values] of Object.entries(series.columns))
                     known.columns[name] = known.columns[name].concat(values);
         }
-        ({ next } = page);
     }
     return trend;
 }
