@@ -222,21 +222,6 @@ static enum gate_status connect_file(struct store *s, enum store_mode mode, stru
                          "open", err);
 }
 
-/*
- * SQLite before 3.51.3 can damage a WAL file when one process writes while another checkpoints, so
- * writers take turns by a lock of ours as well. It is a file of its own: closing a descriptor of
- * the database would drop SQLite's locks on it.
- */
-static enum gate_status open_lock(struct store *s, struct gate_error *err)
-{
-    char name[PATH_MAX_BYTES + 8];
-    snprintf(name, sizeof name, "%s-lock", sqlite3_db_filename(s->db, "main"));
-    s->lock_fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    return s->lock_fd >= 0 ? GATE_OK
-                           : gate_fail(err, GATE_IO, "cannot open the lock file '%s': %s", name,
-                                       strerror(errno));
-}
-
 enum gate_status store_lock(struct store *s, struct gate_error *err)
 {
     s->is_busy = false;
@@ -298,7 +283,16 @@ static enum gate_status make_ready(struct store *s, enum store_mode mode, bool f
     }
     if (mode == STORE_READ_ONLY)
         return GATE_OK;
-    TRY(open_lock(s, err));
+    /*
+     * SQLite before 3.51.3 can damage a WAL file when one process writes while another checkpoints,
+     * so writers take turns by a lock of ours as well. It is a file of its own: closing a
+     * descriptor of the database would drop SQLite's locks on it.
+     */
+    char name[PATH_MAX_BYTES + 8];
+    snprintf(name, sizeof name, "%s-lock", sqlite3_db_filename(s->db, "main"));
+    s->lock_fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (s->lock_fd < 0)
+        return gate_fail(err, GATE_IO, "cannot open the lock file '%s': %s", name, strerror(errno));
     if (is_current && store_uses_wal(s))
         return GATE_OK;
     TRY(store_lock(s, err));

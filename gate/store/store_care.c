@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/utf8.h"
 #include "gate/document/document.h"
 
@@ -24,25 +25,6 @@ struct thin {
     enum gate_status status;
     struct gate_error *err;
 };
-
-static enum gate_status write_thinned(struct thin *t, const struct document *document)
-{
-    struct store_packed packed;
-    buf_clear(&t->text);
-    document_write(document, &t->text);
-    if (t->text.failed)
-        return gate_fail(t->err, GATE_INTERNAL, "out of memory");
-    TRY(store_pack(t->text.data, t->text.len, &packed, t->err));
-    enum gate_status status = store_write(
-        t->store,
-        "UPDATE document SET n_bytes = ?2, has_samples = 0, thinned_ms = ?3, packed = ?4 "
-        "WHERE run_id = ?1",
-        CELLS(cell_integer(t->run_id), cell_integer((int64_t)packed.n_bytes),
-              cell_integer(t->now_ms), cell_bytes(packed.bytes, packed.len)),
-        t->err);
-    store_packed_release(&packed);
-    return status ? status : store_touch(t->store, t->err);
-}
 
 /* One document, within a write. */
 static enum gate_status thin_one(struct thin *t)
@@ -70,9 +52,21 @@ static enum gate_status thin_one(struct thin *t)
         for (size_t k = 0; k < document.cases[i].n_arms; k++)
             document.cases[i].arms[k].timing.samples_ns = NULL;
     document.thinned_ms = t->now_ms;
-    status = write_thinned(t, &document);
+    buf_clear(&t->text);
+    document_write(&document, &t->text);
     document_release(&document);
-    return status;
+    if (t->text.failed)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    RELEASED_BY(store_packed_release) struct store_packed packed;
+    TRY(store_pack(t->text.data, t->text.len, &packed, err));
+    TRY(store_write(
+        t->store,
+        "UPDATE document SET n_bytes = ?2, has_samples = 0, thinned_ms = ?3, packed = ?4 "
+        "WHERE run_id = ?1",
+        CELLS(cell_integer(t->run_id), cell_integer((int64_t)packed.n_bytes),
+              cell_integer(t->now_ms), cell_bytes(packed.bytes, packed.len)),
+        err));
+    return store_touch(t->store, err);
 }
 
 enum gate_status store_thin(struct store *s, int64_t before_ms, int64_t now_ms, int64_t max_runs,

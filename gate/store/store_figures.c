@@ -16,23 +16,18 @@ bool store_arm_counts(const struct document_case *c, const struct document_arm *
            (arm->role != ROLE_CANDIDATE || c->verdict != VERDICT_WRONG);
 }
 
-static double median_control_ns(const struct document_case *c)
-{
-    double values[MAX_PROCESSES];
-    size_t n = 0;
-    for (size_t i = 0; i < c->n_processes && n < MAX_PROCESSES; i++)
-        if (c->processes[i].control_ns > 0)
-            values[n++] = c->processes[i].control_ns;
-    return stats_middle(values, n);
-}
-
 void store_figures_read(const struct document_case *c, struct store_figures *out)
 {
     *out = (struct store_figures){
         .peer = "",
         .baseline_p50_ns = c->has_baseline ? c->baseline.p50_ns : NAN,
-        .control_ns = median_control_ns(c),
     };
+    double control[MAX_PROCESSES];
+    size_t n = 0;
+    for (size_t i = 0; i < c->n_processes && n < MAX_PROCESSES; i++)
+        if (c->processes[i].control_ns > 0)
+            control[n++] = c->processes[i].control_ns;
+    out->control_ns = stats_middle(control, n);
     for (size_t i = c->n_arms; i-- > 0;) {
         const struct document_arm *arm = &c->arms[i];
         if (arm->role == ROLE_CANDIDATE && store_arm_counts(c, arm))

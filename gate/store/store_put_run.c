@@ -125,15 +125,6 @@ static void write_covered(const struct document *d, struct buf *out)
     buf_putc(out, ']');
 }
 
-/* The document of a calibration without its cases; empty where there is none. */
-static void write_calibration(const struct document *d, struct buf *out)
-{
-    struct document rest = *d;
-    rest.n_cases = 0;
-    if (d->has_calibration)
-        document_write(&rest, out);
-}
-
 enum gate_status store_put_run_row(struct store *s, const struct document *d, int64_t *run_id,
                                    int64_t *place_ms, struct gate_error *err)
 {
@@ -146,7 +137,10 @@ enum gate_status store_put_run_row(struct store *s, const struct document *d, in
     RELEASED_BY(buf_release) struct buf calibration = buf_of(STORE_MAX_DOCUMENT);
     TRY(place(s, d, &revision_id, place_ms, err));
     write_covered(d, &covered);
-    write_calibration(d, &calibration);
+    struct document rest = *d;
+    rest.n_cases = 0;
+    if (d->has_calibration)
+        document_write(&rest, &calibration);
     if (covered.failed || calibration.failed)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
     TRY(store_write(

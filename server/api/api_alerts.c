@@ -74,57 +74,10 @@ static bool refuse(struct api_write *w, const char *path, const char *message)
     return false;
 }
 
-static bool read_state(struct api_write *w, const cJSON *document, struct asked_action *asked)
-{
-    struct alert_action *action = &asked->action;
-    action->has_state = json_member(document, "state");
-    if (action->has_state && !alert_state_of(json_string(document, "state", ""), &action->to))
-        return refuse(w, "/state", "must be new, acknowledged, accepted, fixed or ignored");
-    if (!action->has_state && !json_member(document, "assignee"))
-        return refuse(w, "", "must have a state, an assignee, or both");
-    return true;
-}
-
-static bool read_reason(struct api_write *w, const cJSON *document, struct asked_action *asked)
-{
-    const struct alert_action *action = &asked->action;
-    const cJSON *reason = json_member(document, "reason");
-    if (reason && !cJSON_IsString(reason))
-        return refuse(w, "/reason", "must be a string");
-    const char *text = reason ? reason->valuestring : "";
-    text += strspn(text, " \t\r\n");
-    if (utf8_length(text) > ALERT_MAX_REASON)
-        return refuse(w, "/reason", "is too long");
-    if (text[0] == '\0' && action->has_state &&
-        (action->to == ALERT_ACCEPTED || action->to == ALERT_IGNORED))
-        return refuse(w, "/reason", "is needed for this state");
-    snprintf(asked->reason, sizeof asked->reason, "%s", text);
-    return true;
-}
-
-static bool read_assignee(struct api_write *w, const cJSON *document, struct asked_action *asked)
-{
-    const cJSON *assignee = json_member(document, "assignee");
-    if (!assignee)
-        return true;
-    if (!cJSON_IsNull(assignee) && !cJSON_IsString(assignee))
-        return refuse(w, "/assignee", "must be a string, or null");
-    const char *text = cJSON_IsString(assignee) ? assignee->valuestring : "";
-    if (utf8_length(text) > ALERT_MAX_ASSIGNEE)
-        return refuse(w, "/assignee", "is too long");
-    if (cJSON_IsString(assignee) && (text[0] == '\0' || text[0] == ' '))
-        return refuse(w, "/assignee", "must begin with a character that is seen");
-    snprintf(asked->assignee, sizeof asked->assignee, "%s", text);
-    asked->action.assignee = asked->assignee;
-    return true;
-}
-
 static bool read_ids(struct api_write *w, const cJSON *document, struct asked_action *asked)
 {
     const cJSON *ids = json_member(document, "ids"), *id = NULL;
     size_t len = 0;
-    if (asked->is_one)
-        return true;
     if (!cJSON_IsArray(ids) || cJSON_GetArraySize(ids) < 1 || cJSON_GetArraySize(ids) > IDS_MAX)
         return refuse(w, "/ids", "must be an array of 1 to 1000 numbers of alerts");
     cJSON_ArrayForEach (id, ids) {
@@ -138,31 +91,49 @@ static bool read_ids(struct api_write *w, const cJSON *document, struct asked_ac
     return true;
 }
 
-static bool has_other_members(const cJSON *document, const struct asked_action *asked)
-{
-    static const char *const names[] = {"state", "reason", "assignee", "ids"};
-    const cJSON *member = NULL;
-    cJSON_ArrayForEach (member, document) {
-        size_t i = 0, n = asked->is_one ? 3 : 4;
-        while (i < n && strcmp(member->string, names[i]) != 0)
-            i++;
-        if (i == n)
-            return true;
-    }
-    return false;
-}
-
 static bool read_document(struct api_write *w, const cJSON *document, struct asked_action *asked)
 {
+    struct alert_action *action = &asked->action;
+    const cJSON *reason = json_member(document, "reason"), *member = NULL;
+    const cJSON *assignee = json_member(document, "assignee");
+    bool has_others = false;
     if (!cJSON_IsObject(document))
         return refuse(w, "", "must be an object");
-    if (has_other_members(document, asked))
+    cJSON_ArrayForEach (member, document)
+        has_others |= !rows_is_one_of(member->string, asked->is_one ? "state reason assignee"
+                                                                    : "ids state reason assignee");
+    if (has_others)
         return refuse(w, "",
                       asked->is_one ? "may have a state, a reason and an assignee alone"
                                     : "may have ids, a state, a reason and an assignee "
                                       "alone");
-    return read_state(w, document, asked) && read_reason(w, document, asked) &&
-           read_assignee(w, document, asked) && read_ids(w, document, asked);
+    action->has_state = json_member(document, "state");
+    if (action->has_state && !alert_state_of(json_string(document, "state", ""), &action->to))
+        return refuse(w, "/state", "must be new, acknowledged, accepted, fixed or ignored");
+    if (!action->has_state && !assignee)
+        return refuse(w, "", "must have a state, an assignee, or both");
+    if (reason && !cJSON_IsString(reason))
+        return refuse(w, "/reason", "must be a string");
+    const char *text = reason ? reason->valuestring : "";
+    text += strspn(text, " \t\r\n");
+    if (utf8_length(text) > ALERT_MAX_REASON)
+        return refuse(w, "/reason", "is too long");
+    if (text[0] == '\0' && action->has_state &&
+        (action->to == ALERT_ACCEPTED || action->to == ALERT_IGNORED))
+        return refuse(w, "/reason", "is needed for this state");
+    snprintf(asked->reason, sizeof asked->reason, "%s", text);
+    if (assignee) {
+        if (!cJSON_IsNull(assignee) && !cJSON_IsString(assignee))
+            return refuse(w, "/assignee", "must be a string, or null");
+        text = cJSON_IsString(assignee) ? assignee->valuestring : "";
+        if (utf8_length(text) > ALERT_MAX_ASSIGNEE)
+            return refuse(w, "/assignee", "is too long");
+        if (cJSON_IsString(assignee) && (text[0] == '\0' || text[0] == ' '))
+            return refuse(w, "/assignee", "must begin with a character that is seen");
+        snprintf(asked->assignee, sizeof asked->assignee, "%s", text);
+        action->assignee = asked->assignee;
+    }
+    return asked->is_one || read_ids(w, document, asked);
 }
 
 static enum gate_status put_selection(struct call *c, const struct asked_action *asked)

@@ -43,23 +43,18 @@ static enum gate_status look_up_base(struct call *c, struct compare_side *s,
     return rows_select(c, "base.sql", values, note_base, s);
 }
 
-/* A run, the newest one of a commit or, where there is none, of a branch. */
-static enum gate_status look_up(struct call *c, const char *device, struct compare_side *s)
-{
-    enum gate_status status = store_find_run(c->store, s->text, device, &s->run, &c->err);
-    if (status != GATE_USAGE)
-        return status;
-    return store_newest_run(c->store, s->text, device, &s->run, &c->err);
-}
-
 /* False: the request was answered with a problem, or *status says what failed. */
 static bool find_side(struct call *c, const char *device, struct compare_side *s,
                       const struct compare_side *other, enum gate_status *status)
 {
-    if (!is_base(s))
-        *status = look_up(c, device, s);
-    else if (other->run.uuid[0] != '\0')
+    if (!is_base(s)) {
+        /* A run, the newest one of a commit or, where there is none, of a branch. */
+        *status = store_find_run(c->store, s->text, device, &s->run, &c->err);
+        if (*status == GATE_USAGE)
+            *status = store_newest_run(c->store, s->text, device, &s->run, &c->err);
+    } else if (other->run.uuid[0] != '\0') {
         *status = look_up_base(c, s, other);
+    }
     if (*status || s->run.uuid[0] != '\0')
         return *status == GATE_OK;
     if (is_base(s))

@@ -27,36 +27,31 @@ static bool refuse(struct api_write *w, unsigned status, const char *path, const
     return false;
 }
 
-static bool inflate_body(struct api_write *w, struct ingest *in)
-{
-    enum gzip_result result = gzip_inflate(w->body, w->len, &in->text);
-    if (result == GZIP_BAD)
-        return refuse(w, 400, "", "the body is not the gzip that its Content-Encoding says");
-    if (result == GZIP_TOO_LONG)
-        return refuse(w, 413, "", "the document is too long");
-    return true;
-}
-
-/* It may be the server's clock that is wrong: the client is to keep the run. */
-static bool is_ahead(const struct ingest *in, const struct field_fault *fault)
-{
-    return !strcmp(fault->pointer, "/time_ms") && in->document.time_ms > clock_wall_ms();
-}
-
 static bool read_body(struct api_write *w, struct ingest *in)
 {
     struct field_fault fault;
     struct gate_error err = {0};
-    if (w->gzipped && !inflate_body(w, in))
-        return false;
-    const char *text = w->gzipped ? in->text.data : w->body;
-    size_t len = w->gzipped ? in->text.len : w->len;
+    const char *text = w->body;
+    size_t len = w->len;
+    if (w->gzipped) {
+        enum gzip_result result = gzip_inflate(w->body, w->len, &in->text);
+        if (result == GZIP_BAD)
+            return refuse(w, 400, "", "the body is not the gzip that its Content-Encoding says");
+        if (result == GZIP_TOO_LONG)
+            return refuse(w, 413, "", "the document is too long");
+        text = in->text.data;
+        len = in->text.len;
+    }
     if (len == 0)
         return refuse(w, 400, "", "the body is empty");
     if (!document_take(text, len, &in->document, &fault))
         return refuse(w, fault.no_memory ? 503 : 400, fault.pointer, fault.message);
-    if (!document_check(&in->document, clock_wall_ms(), &fault))
-        return refuse(w, is_ahead(in, &fault) ? 503 : 400, fault.pointer, fault.message);
+    if (!document_check(&in->document, clock_wall_ms(), &fault)) {
+        /* It may be the server's clock that is wrong: the client is to keep the run. */
+        bool is_ahead =
+            !strcmp(fault.pointer, "/time_ms") && in->document.time_ms > clock_wall_ms();
+        return refuse(w, is_ahead ? 503 : 400, fault.pointer, fault.message);
+    }
     enum gate_status status = w->gzipped
                                   ? store_pack_again(w->body, w->len, text, len, &in->packed, &err)
                                   : store_pack(text, len, &in->packed, &err);

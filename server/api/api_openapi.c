@@ -74,16 +74,6 @@ static cJSON *schema_named(const char *name)
     return count;
 }
 
-static cJSON *or_null(cJSON *schema)
-{
-    cJSON *both = cJSON_CreateArray(), *type = cJSON_DetachItemFromObject(schema, "type");
-    cJSON *out = type ? schema : cJSON_CreateObject();
-    cJSON_AddItemToArray(both, type ? type : schema);
-    cJSON_AddItemToArray(both, type ? cJSON_CreateString("null") : typed("null"));
-    cJSON_AddItemToObject(out, type ? "type" : "oneOf", both);
-    return out;
-}
-
 static cJSON *short_schema(const char *text)
 {
     char name[40];
@@ -92,8 +82,13 @@ static cJSON *short_schema(const char *text)
     size_t n = strcspn(at, " ]:");
     snprintf(name, sizeof name, "%.*s", (int)n, at);
     cJSON *schema = schema_named(name);
-    if (!strncmp(at + n, " null", 5))
-        schema = or_null(schema);
+    if (!strncmp(at + n, " null", 5)) {
+        cJSON *both = cJSON_CreateArray(), *type = cJSON_DetachItemFromObject(schema, "type");
+        cJSON_AddItemToArray(both, type ? type : schema);
+        cJSON_AddItemToArray(both, type ? cJSON_CreateString("null") : typed("null"));
+        schema = type ? schema : cJSON_CreateObject();
+        cJSON_AddItemToObject(schema, type ? "type" : "oneOf", both);
+    }
     if (is_array) {
         cJSON *array = typed("array");
         cJSON_AddItemToObject(array, "items", schema);

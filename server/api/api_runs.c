@@ -69,20 +69,17 @@ static void put_brief_case(struct emit to[N_BRIEF], const struct document_case *
     emit_string(e, c->has_warning ? verdict_name((enum verdict)c->warning.verdict) : NULL);
 }
 
-/* What a row of each case shows, in columns. */
-static void put_cases(const struct document *d, struct emit *e)
+/* In columns what a row of each case shows. Of the rest, all but what each process of the
+ * calibration measured. */
+static void write_brief(struct document *d, struct emit *e)
 {
     struct emit_arrays arrays;
+    emit_open(e, '{');
     emit_arrays_begin(&arrays, N_BRIEF, e);
     for (size_t i = 0; i < d->n_cases; i++)
         put_brief_case(arrays.to, &d->cases[i]);
     emit_key(e, "cases");
     emit_arrays_end(&arrays, brief_columns, e);
-}
-
-/* All but the cases, and what each process of the calibration measured. */
-static void put_rest(const struct document *d, struct emit *e)
-{
     struct document rest = *d;
     rest.n_cases = 0;
     for (size_t i = 0; i < d->calibration.n_cases; i++)
@@ -90,13 +87,6 @@ static void put_rest(const struct document *d, struct emit *e)
             d->calibration.cases[i].injected[k].n_log_ratio = 0;
     buf_puts(e->out, ",\"run\":");
     document_write(&rest, e->out);
-}
-
-static void write_brief(struct document *d, struct emit *e)
-{
-    emit_open(e, '{');
-    put_cases(d, e);
-    put_rest(d, e);
     emit_close(e, '}');
     buf_putc(e->out, '\n');
 }

@@ -228,15 +228,6 @@ static bool read_query(struct trend *t)
     return !after || read_after(t, after);
 }
 
-static enum gate_status put_trend(struct trend *t)
-{
-    TRY(trend_read(t));
-    if (t->page < (int64_t)t->n_series)
-        return t->call->emit.form == EMIT_JSON ? put_answer(t) : put_rows(t);
-    refuse_after(t->call);
-    return GATE_OK;
-}
-
 enum gate_status get_trends(struct call *c)
 {
     struct trend *t = calloc(1, sizeof *t);
@@ -247,10 +238,15 @@ enum gate_status get_trends(struct call *c)
     }
     t->call = c;
     t->page = -1;
-    if (rows_read_format(c) && read_query(t) &&
-        read_commit_at(t, "from_commit", "from_place", "from_revision", &status) &&
-        read_commit_at(t, "to_commit", "to_place", "to_revision", &status))
-        status = put_trend(t);
+    bool good = rows_read_format(c) && read_query(t) &&
+                read_commit_at(t, "from_commit", "from_place", "from_revision", &status) &&
+                read_commit_at(t, "to_commit", "to_place", "to_revision", &status);
+    if (good)
+        status = trend_read(t);
+    if (good && !status && t->page >= (int64_t)t->n_series)
+        refuse_after(c);
+    else if (good && !status)
+        status = c->emit.form == EMIT_JSON ? put_answer(t) : put_rows(t);
     free(t->points);
     free(t->series);
     free(t);

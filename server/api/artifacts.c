@@ -211,12 +211,6 @@ int64_t artifacts_free_bytes(const struct artifacts *a)
 
 /* ---- what was seen ---- */
 
-static bool same(const struct seen *a, const struct seen *b)
-{
-    return !strcmp(a->name, b->name) && a->inode == b->inode && a->size == b->size &&
-           a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
-}
-
 static struct seen *slot_of(struct artifacts *a, const char *name)
 {
     return &a->seen[strtoul((char[]){name[0], name[1], name[2], '\0'}, NULL, 16)];
@@ -377,7 +371,10 @@ static bool is_whole(struct artifacts *a, int fd, const char *name)
     if (!describe(fd, name, &now))
         return false;
     pthread_mutex_lock(&a->mutex);
-    bool is_seen = same(slot_of(a, name), &now);
+    const struct seen *then = slot_of(a, name);
+    bool is_seen = !strcmp(then->name, now.name) && then->inode == now.inode &&
+                   then->size == now.size && then->changed.tv_sec == now.changed.tv_sec &&
+                   then->changed.tv_nsec == now.changed.tv_nsec;
     pthread_mutex_unlock(&a->mutex);
     if (is_seen)
         return true;

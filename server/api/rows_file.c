@@ -97,23 +97,18 @@ static bool next_word(const char **at, const char *end, char out[24])
     return n > 0;
 }
 
-static bool read_type(const char *word, enum rows_type *out)
-{
-    for (int i = 0; i < ROWS_TYPES; i++) {
-        if (!strcmp(word, rows_type_names[i])) {
-            *out = (enum rows_type)i;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* What a comment says of its column; false: it is no such comment. */
 static bool read_comment(const char *at, const char *end, struct rows_column *out)
 {
     char word[24];
-    if (!next_word(&at, end, word) || !read_type(word, &out->type))
+    int type = ROWS_TYPES;
+    if (!next_word(&at, end, word))
         return false;
+    while (type-- > 0 && strcmp(word, rows_type_names[type]) != 0)
+        ;
+    if (type < 0)
+        return false;
+    out->type = (enum rows_type)type;
     if (out->type == ROWS_JSON)
         next_word(&at, end, out->schema);
     while (at < end && *at != ':' && next_word(&at, end, word)) {

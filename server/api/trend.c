@@ -262,14 +262,6 @@ static bool chain_row(void *context, const struct store_row *row)
     return true;
 }
 
-static enum gate_status read_chain(struct trend *t)
-{
-    if (t->split)
-        TRY(trend_query(t, "trend_chain.sql", chain_row));
-    end_chain(t);
-    return GATE_OK;
-}
-
 /* ---- pages of raw rows ---- */
 
 static bool is_behind(const struct trend_point *p, const struct trend_point *after)
@@ -384,7 +376,9 @@ static enum gate_status cut_into_buckets(struct trend *t)
 enum gate_status trend_read(struct trend *t)
 {
     TRY(read_points(t));
-    TRY(read_chain(t));
+    if (t->split)
+        TRY(trend_query(t, "trend_chain.sql", chain_row));
+    end_chain(t);
     if (t->raw)
         cut_page(t);
     return t->raw || t->n_series == 0 ? GATE_OK : cut_into_buckets(t);

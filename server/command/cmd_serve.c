@@ -57,13 +57,14 @@ static void wait_and_tick(struct http *http, const sigset_t *stop)
     }
 }
 
-static enum gate_status serve(struct serve_options *a, struct gate_error *err)
+static int serve(struct command_call *call, struct gate_error *err)
 {
+    struct serve_options *a = call->arguments;
     sigset_t stop;
     char url[LISTEN_MAX_URL];
     struct http *http = NULL;
     struct rlimit files;
-
+    TRY(serve_options_check(a, err));
     /* Blocked before there is a second thread, so that only sigtimedwait() sees them. */
     sigemptyset(&stop);
     sigaddset(&stop, SIGTERM);
@@ -106,12 +107,6 @@ static enum gate_status serve(struct serve_options *a, struct gate_error *err)
     return status;
 }
 
-static int run(struct command_call *call, struct gate_error *err)
-{
-    TRY(serve_options_check(call->arguments, err));
-    return serve(call->arguments, err);
-}
-
 #define ARGUMENTS struct serve_options
 
 const struct command command_serve = {
@@ -130,5 +125,5 @@ const struct command command_serve = {
         "\n"
         "Exit codes: 0 stopped by a signal, 64 usage, 70 internal, 74 database or address.\n",
     DEFAULTS(SERVE_DEFAULTS),
-    .main = run,
+    .main = serve,
 };

@@ -69,16 +69,6 @@ static bool put_token(void *context, const struct store_token *t)
     return true;
 }
 
-static enum gate_status revoke(struct store *store, const char *id, struct gate_error *err)
-{
-    bool found;
-    enum gate_status status = store_revoke_token(store, id, clock_wall_ms(), &found, err);
-    if (!status && !found)
-        status = gate_fail(err, GATE_USAGE,
-                           "no valid token has the id '%s'; see `gate-server token list`", id);
-    return status;
-}
-
 static int token(struct command_call *call, struct gate_error *err)
 {
     const struct token_arguments *a = call->arguments;
@@ -107,9 +97,13 @@ static int token(struct command_call *call, struct gate_error *err)
                          id);
     TRY(store_open(a->db, creates ? STORE_READ_WRITE : STORE_UPDATE, &store, err));
     int64_t now_ms = clock_wall_ms();
+    bool found = true;
     enum gate_status status = creates   ? create(a, store, err)
-                              : revokes ? revoke(store, id, err)
+                              : revokes ? store_revoke_token(store, id, now_ms, &found, err)
                                         : store_tokens(store, put_token, &now_ms, err);
+    if (!status && !found)
+        status = gate_fail(err, GATE_USAGE,
+                           "no valid token has the id '%s'; see `gate-server token list`", id);
     store_close(store);
     return status;
 }

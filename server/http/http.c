@@ -37,16 +37,11 @@ int64_t http_now_ms(void)
 
 /* Two a processor that may be used. More would take turns of milliseconds, and each would have less
  * of the page cache. */
-static unsigned count_stores(void)
+static enum gate_status open_stores(struct http *h, struct gate_error *err)
 {
     cpu_set_t set;
     unsigned n = 2 * (sched_getaffinity(0, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1u);
-    return n < MIN_STORES ? MIN_STORES : n > HTTP_MAX_STORES ? HTTP_MAX_STORES : n;
-}
-
-static enum gate_status open_stores(struct http *h, struct gate_error *err)
-{
-    h->n_stores = count_stores();
+    h->n_stores = n < MIN_STORES ? MIN_STORES : n > HTTP_MAX_STORES ? HTTP_MAX_STORES : n;
     for (; h->n_free < h->n_stores; h->n_free++) {
         TRY(store_open(h->options.db, STORE_READ_ONLY, &h->stores[h->n_free], err));
         store_cache_pages(h->stores[h->n_free], PAGE_BYTES / h->n_stores);
@@ -201,21 +196,15 @@ void http_tick(struct http *h)
 
 /* ---- stop ---- */
 
-/* Waits until no request is under way, or for STOP_MS. */
-static void drain(struct http *h)
-{
-    struct timespec step = {.tv_nsec = STOP_STEP_MS * 1000000};
-    for (int ms = 0; ms < STOP_MS && atomic_load(&h->n_requests) > 0; ms += STOP_STEP_MS)
-        nanosleep(&step, NULL);
-}
-
 void http_stop(struct http *h)
 {
     if (!h)
         return;
     if (h->daemon) {
         atomic_store(&h->stopping, true);
-        drain(h);
+        struct timespec step = {.tv_nsec = STOP_STEP_MS * 1000000};
+        for (int ms = 0; ms < STOP_MS && atomic_load(&h->n_requests) > 0; ms += STOP_STEP_MS)
+            nanosleep(&step, NULL);
         if (h->options.listen_is_passed) /* it goes on with whoever passed it */
             MHD_quiesce_daemon(h->daemon);
         MHD_stop_daemon(h->daemon); /* else it closes the socket */

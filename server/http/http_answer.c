@@ -61,30 +61,26 @@ void http_get_artifact(struct peer *p)
 
 /* ---- all ---- */
 
-static void answer_from_store(struct peer *p)
-{
-    const struct http *h = p->http;
-    bool is_long = p->route->is_long;
-    struct api_site site = {h->options.main_branch, h->options.commit_url, h->options.public_url,
-                            h->speaker};
-    if (is_long && http_refuse_long(p, SOME_BYTES))
-        return;
-    struct store *store = http_take_store(p, is_long);
-    api_get(p->route, p->rest, store, &site, &p->request, p->headers.if_none_match, &p->reply);
-    http_give_store(p, store);
-    if (is_long)
-        malloc_trim(0);
-}
-
 void http_answer(struct peer *p)
 {
     bool of_page = p->route->scope == 0; /* what is open to anybody takes any query */
     if (!of_page && api_refuse_parameters(p->route, &p->request, &p->reply))
         return;
-    if (p->route->get)
-        answer_from_store(p);
-    else
+    if (p->route->get) {
+        const struct http *h = p->http;
+        bool is_long = p->route->is_long;
+        struct api_site site = {h->options.main_branch, h->options.commit_url,
+                                h->options.public_url, h->speaker};
+        if (is_long && http_refuse_long(p, SOME_BYTES))
+            return;
+        struct store *store = http_take_store(p, is_long);
+        api_get(p->route, p->rest, store, &site, &p->request, p->headers.if_none_match, &p->reply);
+        http_give_store(p, store);
+        if (is_long)
+            malloc_trim(0);
+    } else {
         p->route->answer(p);
+    }
     if (p->reply.status == 200 && etag_matches(&p->reply.etag, p->headers.if_none_match))
         p->reply.status = 304;
 }

@@ -11,13 +11,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "gate/base/embed.h"
+#include "gate/base/file.h"
 
 #define MAX_FILE ((off_t)8 << 20)
 
@@ -86,56 +89,20 @@ void http_close_assets(struct http *h)
     free(a);
 }
 
-/* One name of a path: letters, digits, '_', '-' and '.', which does not come first. */
-static bool is_plain(const char *name, size_t len)
+static bool get_from_folder(const struct assets *a, const char *path, struct reply *reply)
 {
-    static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
-    return len > 0 && name[0] != '.' && strspn(name, good) >= len;
-}
-
-/* Opens the file step by step, so that no link can lead out of the folder. -1: there is none. */
-static int open_below(int root_fd, const char *path)
-{
-    char name[256];
-    int fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
-    while (fd >= 0) {
-        size_t len = strcspn(path, "/");
-        bool last = path[len] == '\0';
-        int next = -1;
-        if (is_plain(path, len) && len < sizeof name) {
-            memcpy(name, path, len);
-            name[len] = '\0';
-            next =
-                openat(fd, name,
-                       O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | (last ? 0 : O_DIRECTORY));
-        }
-        close(fd);
-        fd = next;
-        if (last)
-            break;
-        path += len + 1;
-    }
-    return fd;
-}
-
-static bool read_file(int fd, struct buf *out)
-{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./";
+    const struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
+                                 .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
     struct stat st;
-    char chunk[16384];
-    ssize_t n;
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > MAX_FILE)
-        return false;
-    while ((n = read(fd, chunk, sizeof chunk)) > 0)
-        buf_append(out, chunk, (size_t)n);
-    return n == 0 && !out->failed;
-}
-
-static bool get_from_folder(const struct assets *a, const char *name, struct reply *reply)
-{
-    int fd = open_below(a->root_fd, name);
+    bool is_plain = path[strspn(path, plain)] == '\0' && path[0] != '.' && !strstr(path, "/.") &&
+                    !strstr(path, "//");
+    int fd = is_plain ? (int)syscall(SYS_openat2, a->root_fd, path, &how, sizeof how) : -1;
     if (fd < 0)
         return false;
-    bool good = read_file(fd, &reply->body);
+    bool good = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= MAX_FILE &&
+                file_read_fd(fd, path, &reply->body, NULL) == GATE_OK;
     close(fd);
     if (good)
         reply->etag = etag_of(reply->body.data, reply->body.len);
@@ -159,17 +126,6 @@ static bool get_built_in(const struct assets *a, const char *name, bool gzip, st
     return false;
 }
 
-/* The name behind "/files/VERSION/" of this build, or NULL. */
-static const char *versioned(const char *path)
-{
-    static const char prefix[] = "/files/";
-    size_t len = strlen(embedded_web_version);
-    if (strncmp(path, prefix, strlen(prefix)) != 0)
-        return NULL;
-    path += strlen(prefix);
-    return !strncmp(path, embedded_web_version, len) && path[len] == '/' ? path + len + 1 : NULL;
-}
-
 static bool find(const struct assets *a, const char *path, bool gzip, struct reply *reply)
 {
     const char *name = !strcmp(path, "/") ? "index.html" : path + 1;
@@ -182,11 +138,17 @@ static bool find(const struct assets *a, const char *path, bool gzip, struct rep
         bool from_npm = !strncmp(name, "uplot.", 6);
         return get_from_folder(a, name, reply) || (from_npm && get_built_in(a, name, gzip, reply));
     }
-    const char *file = versioned(path);
-    reply->immutable = file != NULL;
-    if (!file && strcmp(path, "/") != 0)
-        return false;
-    return get_built_in(a, file ? file : name, gzip, reply);
+    if (strcmp(path, "/") != 0) {
+        static const char prefix[] = "/files/";
+        const char *version = path + strlen(prefix);
+        size_t len = strlen(embedded_web_version);
+        if (strncmp(path, prefix, strlen(prefix)) != 0 ||
+            strncmp(version, embedded_web_version, len) != 0 || version[len] != '/')
+            return false;
+        reply->immutable = true;
+        name = version + len + 1;
+    }
+    return get_built_in(a, name, gzip, reply);
 }
 
 void http_get_asset(struct peer *p)

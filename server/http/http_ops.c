@@ -19,20 +19,14 @@ bool http_is_alive(struct http *h)
     return background_silent_ms(h->background) < SILENT_MS;
 }
 
-static bool database_answers(struct peer *p)
-{
-    struct store_state state;
-    struct store *store = http_take_store(p, false);
-    enum gate_status status = store_state(store, &state, NULL);
-    http_give_store(p, store);
-    return !status;
-}
-
 void http_get_ready(struct peer *p)
 {
     struct http *h = p->http;
     struct reply *reply = &p->reply;
-    bool database = database_answers(p);
+    struct store_state state;
+    struct store *store = http_take_store(p, false);
+    bool database = store_state(store, &state, NULL) == GATE_OK;
+    http_give_store(p, store);
     bool writer = http_is_alive(h) && !writer_is_failing(h->writer);
     bool stopping = atomic_load(&h->stopping);
     int64_t free_bytes = artifacts_free_bytes(h->artifacts);

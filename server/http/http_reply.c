@@ -28,12 +28,6 @@ static const char *const page_headers[][2] = {
 /* Data may do nothing at all, wherever a browser shows it. */
 static const char data_policy[] = "default-src 'none'; frame-ancestors 'none'";
 
-static bool is_data(const char *type)
-{
-    return !strncmp(type, "application/json", 16) || !strncmp(type, "text/csv", 8) ||
-           !strcmp(type, "application/problem+json");
-}
-
 static bool is_text(const char *type)
 {
     return !strncmp(type, "text/", 5) || !strncmp(type, "application/", 12)
@@ -95,54 +89,37 @@ static struct MHD_Response *response_of(struct peer *p)
     return response;
 }
 
-static const char *cache_control(const struct http *h, const struct reply *reply)
-{
-    /* no-cache: keep it, but ask whether the tag still holds. */
-    bool alone = h->options.private_reads;
-    if (reply->immutable)
-        return alone ? "private, max-age=31536000, immutable"
-                     : "public, max-age=31536000, immutable";
-    if (reply->etag.text[0] == '\0')
-        return "no-store";
-    return alone ? "private, no-cache" : "no-cache";
-}
-
 static void add(struct MHD_Response *response, bool *good, const char *name, const char *value)
 {
     *good &= MHD_add_response_header(response, name, value) == MHD_YES;
 }
 
-/* Of what a 304 stands for, the client has these already. */
-static void add_headers_of_body(struct MHD_Response *response, bool *good,
-                                const struct reply *reply)
-{
-    size_t n = sizeof page_headers / sizeof page_headers[0];
-    if (is_data(reply->type))
-        add(response, good, "Content-Security-Policy", data_policy);
-    else
-        for (size_t i = 0; i < n; i++)
-            add(response, good, page_headers[i][0], page_headers[i][1]);
-    add(response, good, "X-Content-Type-Options", "nosniff");
-    add(response, good, "Cross-Origin-Resource-Policy",
-        reply->embedded ? "cross-origin" : "same-origin");
-    add(response, good, "Content-Type", reply->type);
-    if (reply->gzipped)
-        add(response, good, "Content-Encoding", "gzip");
-}
-
 static bool add_headers(const struct http *h, struct MHD_Response *response,
                         const struct reply *reply)
 {
-    bool good = true;
-    if (reply->status != 304)
-        add_headers_of_body(response, &good, reply);
+    bool good = true, alone = h->options.private_reads, is_kept = reply->etag.text[0] != '\0';
+    const char *type = reply->type;
+    if (reply->status != 304) { /* of what that stands for, the client has these already */
+        if (!strncmp(type, "application/json", 16) || !strncmp(type, "text/csv", 8) ||
+            !strcmp(type, "application/problem+json"))
+            add(response, &good, "Content-Security-Policy", data_policy);
+        else
+            for (size_t i = 0; i < sizeof page_headers / sizeof page_headers[0]; i++)
+                add(response, &good, page_headers[i][0], page_headers[i][1]);
+        add(response, &good, "X-Content-Type-Options", "nosniff");
+        add(response, &good, "Cross-Origin-Resource-Policy",
+            reply->embedded ? "cross-origin" : "same-origin");
+        add(response, &good, "Content-Type", type);
+        if (reply->gzipped)
+            add(response, &good, "Content-Encoding", "gzip");
+    }
     if (reply->allow)
         add(response, &good, "Allow", reply->allow);
-    if (reply->etag.text[0] != '\0')
+    if (is_kept)
         add(response, &good, "ETag", reply->etag.text);
     if (reply->varies)
         add(response, &good, "Vary", "Accept-Encoding");
-    if (h->options.private_reads)
+    if (alone)
         add(response, &good, "Vary", "Authorization");
     if (reply->login)
         add(response, &good, "WWW-Authenticate", "Bearer realm=\"gate-server\"");
@@ -153,7 +130,13 @@ static bool add_headers(const struct http *h, struct MHD_Response *response,
     }
     if (reply->close)
         add(response, &good, "Connection", "close");
-    add(response, &good, "Cache-Control", cache_control(h, reply));
+    /* no-cache: keep it, but ask whether the tag still holds. */
+    add(response, &good, "Cache-Control",
+        reply->immutable
+            ? alone ? "private, max-age=31536000, immutable" : "public, max-age=31536000, immutable"
+        : !is_kept ? "no-store"
+        : alone    ? "private, no-cache"
+                   : "no-cache");
     return good;
 }
 

@@ -43,44 +43,6 @@ static bool refuse_failed(struct peer *p, const struct gate_error *err, const ch
 
 /* ---- the headers of a write ---- */
 
-/* The type, with or without parameters. */
-static bool is_type(const char *value, const char *type)
-{
-    size_t len = strlen(type);
-    return value && !strncasecmp(value, type, len) &&
-           (value[len] == '\0' || value[len] == ';' || value[len] == ' ');
-}
-
-static bool refuse_type(struct peer *p, const struct upload *u)
-{
-    const char *type = u->handler ? "application/json" : "application/octet-stream";
-    const char *encoding = p->headers.content_encoding;
-    if (!is_type(p->headers.content_type, type)) {
-        reply_problem(&p->reply, 415, "The Content-Type of this must be %s.", type);
-        return true;
-    }
-    bool may_gzip = u->handler && u->handler->may_gzip;
-    if (encoding && strcasecmp(encoding, "identity") != 0 &&
-        !(may_gzip && !strcasecmp(encoding, "gzip"))) {
-        reply_problem(&p->reply, 415, "This Content-Encoding is not taken here: send the bytes %s.",
-                      may_gzip ? "as gzip, or as they are" : "as they are");
-        return true;
-    }
-    return false;
-}
-
-static bool refuse_length(struct peer *p, const struct upload *u)
-{
-    const char *length = p->headers.content_length;
-    /* Twenty digits are more than any limit, whatever they say. */
-    if (length && (strlen(length) >= 20 || strtoull(length, NULL, 10) > u->max)) {
-        reply_problem(&p->reply, 413, "The body is longer than %llu bytes.",
-                      (unsigned long long)u->max);
-        return true;
-    }
-    return false;
-}
-
 static bool refuse_artifact(struct peer *p, struct upload *u)
 {
     struct gate_error err = {0};
@@ -95,6 +57,8 @@ static bool refuse_artifact(struct peer *p, struct upload *u)
 
 bool http_begin_write(struct peer *p)
 {
+    const char *encoding = p->headers.content_encoding, *length = p->headers.content_length;
+    const char *sent = p->headers.content_type ? p->headers.content_type : "";
     if (p->request.n_parameters > 0)
         return refuse(p, 400, "This address takes no parameters.");
     if (http_refuse_writer(p))
@@ -106,7 +70,22 @@ bool http_begin_write(struct peer *p)
     u->handler = p->route->write;
     u->max = u->handler ? u->handler->max_body : ARTIFACT_MAX_BYTES;
     buf_init(&u->body, u->handler ? u->handler->max_body : 0);
-    return refuse_type(p, u) || refuse_length(p, u) || (!u->handler && refuse_artifact(p, u));
+    const char *type = u->handler ? "application/json" : "application/octet-stream";
+    size_t n = strlen(type);
+    bool may_gzip = u->handler && u->handler->may_gzip;
+    if (strncasecmp(sent, type, n) != 0 || !strchr("; ", sent[n])) /* also with parameters */
+        reply_problem(&p->reply, 415, "The Content-Type of this must be %s.", type);
+    else if (encoding && strcasecmp(encoding, "identity") != 0 &&
+             !(may_gzip && !strcasecmp(encoding, "gzip")))
+        reply_problem(&p->reply, 415, "This Content-Encoding is not taken here: send the bytes %s.",
+                      may_gzip ? "as gzip, or as they are" : "as they are");
+    /* Twenty digits are more than any limit, whatever they say. */
+    else if (length && (strlen(length) >= 20 || strtoull(length, NULL, 10) > u->max))
+        reply_problem(&p->reply, 413, "The body is longer than %llu bytes.",
+                      (unsigned long long)u->max);
+    else
+        return !u->handler && refuse_artifact(p, u);
+    return true;
 }
 
 /* ---- the body ---- */

@@ -115,21 +115,15 @@ static const struct route routes[] = {
 /* clang-format on */
 #define N_ROUTES (sizeof routes / sizeof routes[0])
 
-static bool fits(const struct route *route, const char *path, const char **rest)
-{
-    size_t len = strlen(route->path);
-    if (strncmp(path, route->path, len) != 0 || (path[len] != '\0' && !route->rest))
-        return false;
-    *rest = path + len;
-    return true;
-}
-
 const struct route *route_find(const char *method, const char *path, const char **rest)
 {
     if (!strcmp(method, "HEAD"))
         method = "GET";
     for (size_t i = 0; i < N_ROUTES; i++) {
-        if (!strcmp(routes[i].method, method) && fits(&routes[i], path, rest))
+        size_t len = strlen(routes[i].path);
+        *rest = path + len;
+        if (!strcmp(routes[i].method, method) && !strncmp(path, routes[i].path, len) &&
+            (path[len] == '\0' || routes[i].rest))
             return &routes[i];
     }
     return NULL;

@@ -145,13 +145,6 @@ static int64_t resident_bytes(void)
     return resident < 0 ? -1 : resident * sysconf(_SC_PAGESIZE);
 }
 
-static int64_t processor_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 void metrics_write(struct buf *out, const struct metrics_now *now, bool openmetrics)
 {
     put_counters(out, openmetrics);
@@ -175,7 +168,10 @@ void metrics_write(struct buf *out, const struct metrics_now *now, bool openmetr
               "Devices, cases and branches that are no longer measured regularly.", now->silences);
     put_gauge(out, "process_resident_memory_bytes", "Resident memory.", resident_bytes());
     head(out, openmetrics, "process_cpu_seconds", "counter", "Processor time.");
-    buf_printf(out, "process_cpu_seconds_total %.3f\n", (double)processor_ms() / 1000.0);
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    buf_printf(out, "process_cpu_seconds_total %.3f\n",
+               (double)used.tv_sec + (double)used.tv_nsec / 1e9);
     if (openmetrics)
         buf_puts(out, "# EOF\n");
 }

@@ -221,12 +221,6 @@ void emit_arrays_end(struct emit_arrays *a, const char *const *names, struct emi
 
 /* ---- XML ---- */
 
-/* U+FFFE and U+FFFF, as UTF-8 */
-static bool is_noncharacter(const char *text)
-{
-    return !strncmp(text, "\xef\xbf\xbe", 3) || !strncmp(text, "\xef\xbf\xbf", 3);
-}
-
 void xml_text(struct buf *out, const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -241,7 +235,8 @@ void xml_text(struct buf *out, const char *text)
             buf_puts(out, "&quot;");
         } else if ((c < 0x20 && c != '\t' && c != '\n') || c == 0x7f) {
             buf_puts(out, "\xef\xbf\xbd");
-        } else if (is_noncharacter(text)) {
+        } else if (!strncmp(text, "\xef\xbf\xbe", 3) || !strncmp(text, "\xef\xbf\xbf", 3)) {
+            /* U+FFFE and U+FFFF */
             buf_puts(out, "\xef\xbf\xbd");
             text += 2;
         } else {

@@ -146,22 +146,6 @@ static bool is_read(const struct look *l, const struct alert_row *alert)
     return watch_compare(key_of(alert), l->episodes.start) >= 0;
 }
 
-/* Would the episodes of this look show the alert, if it was one? */
-static bool is_shown(const struct look *l, const struct alert_row *alert)
-{
-    return is_read(l, alert) &&
-           (alert->confirmed || watch_compare(key_of(alert), l->episodes.levels) > 0);
-}
-
-static size_t distance(const struct look *l, const struct alert_row *alert,
-                       const struct episode *episode)
-{
-    size_t at = l->results.n;
-    while (at > 0 && watch_compare(l->results.run[at - 1].key, key_of(alert)) >= 0)
-        at--;
-    return at > episode->first ? at - episode->first : episode->first - at;
-}
-
 /* The nearest alert that is not taken; NONE: there is none within `most` results. */
 static size_t nearest(const struct look *l, const struct episode *episode, size_t most,
                       const bool *taken)
@@ -172,7 +156,10 @@ static size_t nearest(const struct look *l, const struct episode *episode, size_
         if (taken[i] || alert->kind != episode->kind || !is_in_scope(l, alert) ||
             !is_read(l, alert))
             continue;
-        size_t d = distance(l, alert, episode);
+        size_t at = l->results.n;
+        while (at > 0 && watch_compare(l->results.run[at - 1].key, key_of(alert)) >= 0)
+            at--;
+        size_t d = at > episode->first ? at - episode->first : episode->first - at;
         if (d <= most && (baseline == NONE || d < most)) {
             baseline = i;
             most = d;
@@ -377,8 +364,11 @@ static enum gate_status leave(const struct look *l, struct alert_row *alert)
     bool has_ended = alert->state == ALERT_FIXED && alert->by_server && alert->end_run_id != 0;
     if (!is_in_scope(l, alert) || !(look_is_open(alert) || has_ended))
         return GATE_OK;
+    /* Would the episodes of this look show the alert, if it was one? */
+    bool is_shown = is_read(l, alert) &&
+                    (alert->confirmed || watch_compare(key_of(alert), l->episodes.levels) > 0);
     bool is_doubted = (is_young || has_ended || alert->confirmed) && !alert->was_reopened;
-    if (is_shown(l, alert) && alert->reopened_ms == 0 &&
+    if (is_shown && alert->reopened_ms == 0 &&
         (is_doubted || alert->kind == ALERT_WRONG || is_rewritten(l, alert)))
         return look_step(l, alert, ALERT_FIXED, 0, "later runs do not bear it out");
     if (has_ended)

@@ -33,7 +33,8 @@ struct background {
 
     pthread_mutex_t mutex; /* of what follows */
     pthread_cond_t changed;
-    bool woken, closing;
+    bool woken;
+    atomic_bool closing;
 };
 
 static int64_t now_ms(void)
@@ -67,14 +68,6 @@ static bool wait_ms(struct background *b, int64_t ms)
     b->woken = false;
     pthread_mutex_unlock(&b->mutex);
     return goes_on;
-}
-
-static bool is_closing(struct background *b)
-{
-    pthread_mutex_lock(&b->mutex);
-    bool closing = b->closing;
-    pthread_mutex_unlock(&b->mutex);
-    return closing;
 }
 
 /* ---- a turn ---- */
@@ -135,7 +128,7 @@ static void *run(void *context)
         atomic_store(&b->beat_ms, now_ms());
         bool more = do_turn(b);
         pause_ms = more ? 0 : ROUND_MS;
-        if (b->webhook && !is_closing(b)) {
+        if (b->webhook && !atomic_load(&b->closing)) {
             int64_t next_ms = webhook_deliver(b->webhook);
             if (next_ms < pause_ms)
                 pause_ms = next_ms;

@@ -23,7 +23,6 @@
 
 #include "server/watch/changepoint.h"
 #include "gate/store/store_alert.h"
-#include "gate/store/store_watch.h"
 
 #define EPISODES_WINDOW CHANGEPOINT_WINDOW /* timings */
 #define RESULTS_MAX (3 * EPISODES_WINDOW)

@@ -338,14 +338,6 @@ static enum gate_status read_secret(const char *path, struct buf *out, struct ga
     return GATE_OK;
 }
 
-/* The address may be a secret itself, so that the database has its hash. */
-static enum gate_status name_target(struct webhook *w, struct gate_error *err)
-{
-    char url[sizeof w->remote.url + sizeof w->query];
-    snprintf(url, sizeof url, "%s%s", w->remote.url, w->query);
-    return sign("webhook", 7, url, strlen(url), w->target, err);
-}
-
 /* No message has the query: services that take no other sign of who asks have a key in it. */
 static enum gate_status read_address(struct webhook *w, const char *text, struct gate_error *err)
 {
@@ -368,11 +360,13 @@ static enum gate_status read_address(struct webhook *w, const char *text, struct
 static enum gate_status prepare(struct webhook *w, const struct background_options *o,
                                 struct gate_error *err)
 {
-    char version[32];
+    char version[32], url[sizeof w->remote.url + sizeof w->query];
     TRY(read_address(w, o->webhook, err));
     TRY(read_secret(o->webhook_secret, &w->secret, err));
     TRY(http_client_version(version, err));
-    TRY(name_target(w, err));
+    /* The address may be a secret itself, so that the database has its hash. */
+    snprintf(url, sizeof url, "%s%s", w->remote.url, w->query);
+    TRY(sign("webhook", 7, url, strlen(url), w->target, err));
     return find_mark(w, err);
 }
 

@@ -72,15 +72,6 @@ void writer_close(struct writer *w)
     free(w);
 }
 
-/* The next ticket is served whose holder still waits. */
-static void serve_next(struct writer *w)
-{
-    w->serving++;
-    for (bool *left; *(left = &w->left[w->serving % MAX_TICKETS]); w->serving++)
-        *left = false;
-    pthread_cond_broadcast(&w->changed);
-}
-
 struct store *writer_take(struct writer *w, int64_t wait_ms)
 {
     struct timespec until = monotonic_in_ms(wait_ms);
@@ -111,7 +102,10 @@ void writer_give(struct writer *w, enum gate_status status)
     pthread_mutex_lock(&w->mutex);
     w->failing = failed;
     w->n_waiting--;
-    serve_next(w);
+    w->serving++; /* the next ticket whose holder still waits */
+    for (bool *left; *(left = &w->left[w->serving % MAX_TICKETS]); w->serving++)
+        *left = false;
+    pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->mutex);
 }
 

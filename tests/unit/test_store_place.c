@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gate/store/store_watch.h"
+#include "gate/store/store_alert.h"
 #include "tests/unit/noise.h"
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"
