@@ -3,10 +3,8 @@
 
 import csv
 import io
-import os
-import tempfile
 
-from harness import GEMV, GPU, SeededCase, Server, seed, watched
+from harness import GEMV, GPU, SeededCase
 
 
 ACCEPTED = "gemv/fp16/m8192-k8192"  # whose baseline was raised
@@ -26,13 +24,7 @@ def flat(row, prefix=""):
 class History(SeededCase):
     """60 runs, every second of the GPU."""
 
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.db = os.path.join(cls.folder.name, "gate.db")
-        cls.uuids = seed(cls.db, 60)
-        cls.server = Server(cls.db)
-        watched(cls.db)
+    runs = 60
 
     def get(self, path):
         return self.server.json("/api/v1/" + path)

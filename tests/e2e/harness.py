@@ -244,18 +244,21 @@ class Server:
                 answer += piece
 
 
-class SeededCase(unittest.TestCase):
-    """One server on one history for all tests of the class."""
+class ServedCase(unittest.TestCase):
+    """One server for all tests of the class, on what prepare() makes."""
 
-    runs = 20
+    options = ()
+
+    @classmethod
+    def prepare(cls):
+        """Of a class that has a history."""
 
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.db = os.path.join(cls.folder.name, "gate.db")
-        cls.uuids = seed(cls.db, cls.runs)
-        cls.server = Server(cls.db)
-        watched(cls.db)
+        cls.prepare()
+        cls.server = Server(cls.db, *cls.options)
 
     @classmethod
     def tearDownClass(cls):
@@ -276,6 +279,22 @@ class SeededCase(unittest.TestCase):
         self.assertTrue(problem["detail"].endswith("."), problem)
         self.assertIsNone(response.getheader("ETag"))
         self.assertEqual(response.getheader("Cache-Control"), "no-store")
+        return problem
+
+
+class SeededCase(ServedCase):
+    """On one history, at which the server has looked."""
+
+    runs = 20
+
+    @classmethod
+    def prepare(cls):
+        cls.uuids = seed(cls.db, cls.runs)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        watched(cls.db)
 
 
 def token(db, *options):

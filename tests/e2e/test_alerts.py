@@ -9,13 +9,12 @@ import os
 import re
 import sqlite3
 import subprocess
-import tempfile
 import unittest
 import uuid
 import xml.etree.ElementTree as ElementTree
 import zlib
 
-from harness import GEMV, GPU, PATIENCE, ROOT, SERVER, Server, read_file, seed, watched
+from harness import GEMV, GPU, PATIENCE, ROOT, SERVER, SeededCase, Server, read_file, seed, watched
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -37,25 +36,12 @@ def documents(db):
         return json.loads(zlib.decompress(rows.fetchone()[0]))
 
 
-class Case(unittest.TestCase):
-    options = ()
-
+class Case(SeededCase):
     @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.db = os.path.join(cls.folder.name, "gate.db")
+    def prepare(cls):
         seed(cls.db, RUNS, CASES, 1)
         cls.newest = documents(cls.db)
-        cls.server = Server(cls.db, *cls.options)
         cls.tokens = {scope: token(cls.db, scope) for scope in ("ingest", "admin")}
-        watched(cls.db)
-
-    @classmethod
-    def tearDownClass(cls):
-        status = cls.server.stop()
-        cls.folder.cleanup()
-        if status != 0:
-            raise AssertionError(f"the server ended with {status}: {cls.server.log}")
 
     @classmethod
     def send(cls, path, body, scope="admin", server=None):
@@ -93,11 +79,6 @@ class Case(unittest.TestCase):
     def alerts(self, query=""):
         return self.server.json(f"/api/v1/alerts{query}")
 
-    def problem(self, response, status):
-        self.assertEqual(response.status, status, response.bytes)
-        self.assertEqual(response.getheader("Content-Type"), "application/problem+json")
-        return json.loads(response.bytes)
-
 
 class Found(Case):
     """What is found in the history that tests/tools/sample_story.h tells."""
@@ -132,7 +113,7 @@ class Found(Case):
                                              "fixed": 0, "ignored": 0})
         self.assertEqual(self.alerts("?device=no-such")["alerts"], [])
         for bad in ("state=open", "kind=x", "limit=0", "after=-1", "after=x", "device=A", "x=1"):
-            self.problem(self.server.get(f"/api/v1/alerts?{bad}"), 400)
+            self.assert_problem(self.server.get(f"/api/v1/alerts?{bad}"), 400)
 
     def test_one_count_of_open_causes(self):
         """What the page's head and wall, the badge and the feed say is one number."""
@@ -229,8 +210,8 @@ class Branches(Case):
 class Steps(Case):
     def test_who_may(self):
         path = "/api/v1/alerts/1"
-        self.problem(self.send(path, {"state": "new"}, None), 401)
-        self.problem(self.send(path, {"state": "new"}, "ingest"), 403)
+        self.assert_problem(self.send(path, {"state": "new"}, None), 401)
+        self.assert_problem(self.send(path, {"state": "new"}, "ingest"), 403)
         self.assertEqual(self.server.get(path, "PUT").status, 405)
 
     def test_a_life(self):
@@ -265,8 +246,8 @@ class Steps(Case):
                     {"state": "new", "more": 1}, {"state": "new", "reason": 1},
                     {"state": "fixed", "reason": "x" * 501}, b'{"state":"fixed","state":"new"}',
                     b'{"state":"fixed","reason":"\xff"}'):
-            self.problem(self.send("/api/v1/alerts/1", bad), 400)
-        self.problem(self.send("/api/v1/alerts/1", b" " * 20000), 413)
+            self.assert_problem(self.send("/api/v1/alerts/1", bad), 400)
+        self.assert_problem(self.send("/api/v1/alerts/1", b" " * 20000), 413)
         for path in ("0", "-1", "x", "1x", "1/", "", "99999", "9" * 30):
             response = self.send(f"/api/v1/alerts/{path}", {"state": "new"})
             self.assertIn(response.status, (400, 404), path)
@@ -292,7 +273,7 @@ class Steps(Case):
                          [("new", "ignored", why), ("ignored", "ignored", "assigned to Ada")])
         self.send(path, {"state": "new", "assignee": None})
         for bad in (1, [], "", " x", "x" * 65):
-            self.problem(self.send(path, {"assignee": bad}), 400)
+            self.assert_problem(self.send(path, {"assignee": bad}), 400)
 
     def test_a_selection(self):
         path = "/api/v1/alerts"
@@ -305,15 +286,15 @@ class Steps(Case):
                     {"ids": ["1"], "state": "new"}, {"ids": ids, "state": "ignored"},
                     {"ids": ids, "state": "new", "more": 1},
                     {"ids": list(range(1, 1002)), "state": "new"}):
-            self.problem(self.send(path, bad), 400)
-        self.problem(self.send(path, {"ids": ids, "state": "new"}, None), 401)
-        self.problem(self.send(path, {"ids": ids, "state": "new"}, "ingest"), 403)
+            self.assert_problem(self.send(path, bad), 400)
+        self.assert_problem(self.send(path, {"ids": ids, "state": "new"}, None), 401)
+        self.assert_problem(self.send(path, {"ids": ids, "state": "new"}, "ingest"), 403)
         # Nothing happens to any when one cannot; the first is named.
         self.assertIn(b" 99999;",
                       self.send(path, {"ids": [*ids, 99999, 99998], "state": "new"}).bytes)
-        self.problem(self.send(path, {"ids": [*ids, 99999], "state": "new"}), 404)
-        self.problem(self.send(path, {"ids": [2**53 - 1] * 1000, "state": "new"}), 404)
-        self.problem(self.send(path, {"ids": ids, "state": "acknowledged"}), 409)
+        self.assert_problem(self.send(path, {"ids": [*ids, 99999], "state": "new"}), 404)
+        self.assert_problem(self.send(path, {"ids": [2**53 - 1] * 1000, "state": "new"}), 404)
+        self.assert_problem(self.send(path, {"ids": ids, "state": "acknowledged"}), 409)
         self.assertEqual(self.alerts()["alerts"], before)
         answer = self.send(path, {"ids": [*ids, ids[0]], "state": "new", "reason": "look again",
                                   "assignee": "ada"})
@@ -354,7 +335,7 @@ class Steps(Case):
                 query = page["next"] and f"?groups=1&limit=1{of}&after={page['next']}"
             self.assertEqual(pages, whole)
             self.assertEqual(list(pages), list(whole))
-        self.problem(self.server.get("/api/v1/alerts?groups=2"), 400)
+        self.assert_problem(self.server.get("/api/v1/alerts?groups=2"), 400)
 
     def test_groups_are_ranges_of_commits(self):
         runs = self.server.json("/api/v1/runs?limit=500")["runs"]
@@ -425,7 +406,7 @@ class Feed(Case):
         self.assertEqual(len(self.feed(f"?case={GEMV}").findall(ATOM + "entry")), 1)
         self.assertEqual(len(self.feed("?device=no-such").findall(ATOM + "entry")), 0)
         for bad in ("?x=1", "?device=A", "?case=%3C", "?limit=1"):
-            self.problem(self.server.get(f"/feed.atom{bad}"), 400)
+            self.assert_problem(self.server.get(f"/feed.atom{bad}"), 400)
 
     def test_what_people_write_is_text(self):
         reason = "</content><x a='1'>&amp; \"quoted\" \x01\ufffe \U0001f600"
@@ -471,7 +452,7 @@ class Badges(Case):
         for path in ("", ".svg", "x", "x.png", f"{GPU}/.svg", f"{GPU}//x.svg", "A.svg",
                      "x" * 70 + ".svg", f"{GPU}/" + "x" * 170 + ".json", "%3Csvg.svg"):
             self.assertEqual(self.server.get(f"/badge/{path}").status, 404, path)
-        self.problem(self.server.get(f"/badge/{GPU}.svg?style=flat"), 400)
+        self.assert_problem(self.server.get(f"/badge/{GPU}.svg?style=flat"), 400)
 
 
 class BadgesOfBranches(Case):

@@ -7,12 +7,11 @@ import re
 import sqlite3
 import statistics
 import sys
-import tempfile
 import unittest
 import uuid
 from urllib.parse import quote
 
-from harness import BUILD, GEMV, GPU, ROOT, Server, read_file, seed
+from harness import BUILD, GEMV, GPU, ROOT, ServedCase, Server, read_file, seed
 from api_history import ACCEPTED, History
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "bench"))
@@ -471,13 +470,11 @@ class Chain(History):
         self.assertEqual([r["main"] for r in rows], columns["main"])
 
 
-class Long(unittest.TestCase):
+class Long(ServedCase):
     """2,000 runs of a case, each with three results, and four of a moment."""
 
     @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.db = os.path.join(cls.folder.name, "gate.db")
+    def prepare(cls):
         cls.results = fill(BUILD, cls.db, 2000, 1)
         with contextlib.closing(sqlite3.connect(cls.db)) as db, db:
             case, device = db.execute("SELECT case_id, device FROM track").fetchone()
@@ -486,12 +483,6 @@ class Long(unittest.TestCase):
                 db.executemany(f"UPDATE {table} SET time_ms = ? WHERE {key} = ?",
                                [(times[max(1, run // 4 * 4)], run) for run in times])
         cls.path = f"/api/v1/trends?case={case}&device={device}"
-        cls.server = Server(cls.db)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.stop()
-        cls.folder.cleanup()
 
     def points(self, answer):
         return [(s["provider"], run) for s in answer["series"] for run in s["columns"]["run"]]

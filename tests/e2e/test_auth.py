@@ -4,15 +4,16 @@
 sanitized: the server reads tokens
 """
 
+import contextlib
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import tempfile
-import time
 import unittest
 
-from harness import PATIENCE, SERVER, Server, documents, renamed, seed, token
+from harness import PATIENCE, SERVER, Server, documents, renamed, seed, token, until
 
 
 def run(*arguments):
@@ -63,7 +64,10 @@ class Writing(AuthCase):
             response = self.post(bad)
             self.assertEqual(response.status, 401, bad)
             self.assertNotIn(bad, response.bytes.decode())
-        for value in (f"Bearer  {good}", "Bearer", "bearer x", f"Bearer {good} x"):
+        others = (good[:i] + ("1" if good[i] == "0" else "0") + good[i + 1:]
+                  for i in range(len(good)))
+        for value in (f"Bearer  {good}", "Bearer", "bearer x", f"Bearer {good} x",
+                      *(f"Bearer {other}" for other in others)):
             response = self.get("/api/v1/whoami", Authorization=value)
             self.assertEqual(response.status, 401, value)
         self.assertEqual(self.post(good).status, 201)
@@ -97,23 +101,31 @@ class Writing(AuthCase):
 
     def test_expiry(self):
         secret = token(self.db, "--scope", "ingest", "--expires", "1s")
-        until = time.monotonic() + PATIENCE
-        while self.get("/api/v1/whoami", secret).status == 200:
-            self.assertLess(time.monotonic(), until)
-            time.sleep(0.05)
+        until(lambda: self.get("/api/v1/whoami", secret).status == 401, "it has expired")
         self.assertEqual(self.post(secret).status, 401)
         self.assertIn(" expired ", run("list", "--db", self.db).stdout.decode())
 
     def test_last_use_is_written(self):
         # Of each: also of one that is used once, and at the time of others.
         secrets = [token(self.db, "--scope", "ingest") for _ in range(3)]
+        self.assertEqual(len({part for s in secrets for part in (s[:15], s[16:])}), 6)
         self.assertIn("used never", run("list", "--db", self.db).stdout.decode())
-        for secret in secrets:
-            self.assertEqual(self.get("/api/v1/whoami", secret).status, 200)
-        until = time.monotonic() + PATIENCE
-        while "used never" in run("list", "--db", self.db).stdout.decode():
-            self.assertLess(time.monotonic(), until)
-            time.sleep(0.02)
+
+        def are_written():
+            for secret in secrets:
+                self.assertEqual(self.get("/api/v1/whoami", secret).status, 200)
+            return "used never" not in run("list", "--db", self.db).stdout.decode()
+
+        def last_use(change=""):
+            with contextlib.closing(sqlite3.connect(self.db)) as connection, connection:
+                connection.execute(f"UPDATE token SET last_used_ms = last_used_ms {change}")
+                return connection.execute("SELECT last_used_ms FROM token").fetchall()
+
+        until(are_written, "each use is written down")  # one beside another write is not
+        written = last_use()
+        self.assertTrue(are_written())
+        self.assertEqual(last_use("- 60000"), [(ms - 60000,) for ms, in written])
+        until(lambda: are_written() and min(last_use()) >= min(written), "once in a minute")
 
     def test_whoami(self):
         answer = json.loads(self.get("/api/v1/whoami").bytes)
@@ -184,7 +196,8 @@ class Command(unittest.TestCase):
                 ("'token create' needs --scope", (*create, "--name", "a")),
                 ("--name belongs to 'token create', not to 'token list'",
                  ("list", "--db", self.db, "--name", "a")),
-                ("expected scopes: read, ingest", (*create, "--name", "a", "--scope", "write")),
+                *(("expected scopes: read, ingest", (*create, "--name", "a", "--scope", scopes))
+                  for scopes in ("write", ",", "ingest,", ",ingest", "Ingest", "ing", "ingestx")),
                 ("expected 1 to 64 of a-z", (*create, "--name", "a b", "--scope", "read")),
                 ("expected 1 to 64 of a-z", (*create, "--name", "a" * 65, "--scope", "read")),
                 ("expected a time", (*create, "--name", "a", "--scope", "read", "--expires", "9")),

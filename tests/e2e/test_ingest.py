@@ -26,29 +26,17 @@ import unittest
 import uuid
 import zlib
 
-from harness import (PATIENCE, ROOT, SANITIZED, Server, documents, read_file, renamed, seed, token,
-                     until)
+from harness import (PATIENCE, ROOT, SANITIZED, ServedCase, Server, documents, read_file, renamed,
+                     seed, token, until)
 
 KILLS = int(os.environ.get("KERNEL_GATE_KILLS", "25" if "KERNEL_GATE_LONG" in os.environ else "3"))
 
 
-class IngestCase(unittest.TestCase):
-    options = ()
-
+class IngestCase(ServedCase):
     @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.db = os.path.join(cls.folder.name, "gate.db")
+    def prepare(cls):
         cls.documents = documents(cls.folder.name)
-        cls.server = Server(cls.db, *cls.options)
         cls.token = token(cls.db, "--scope", "ingest,artifact")
-
-    @classmethod
-    def tearDownClass(cls):
-        status = cls.server.stop()
-        cls.folder.cleanup()
-        if status != 0:
-            raise AssertionError(f"the server ended with {status}: {cls.server.log}")
 
     def send(self, path, body, method="POST", **headers):
         named = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json",
@@ -60,11 +48,6 @@ class IngestCase(unittest.TestCase):
 
     def post(self, body, **headers):
         return self.send("/api/v1/runs", body, **headers)
-
-    def problem(self, response, status):
-        self.assertEqual(response.status, status, response.bytes)
-        self.assertEqual(response.getheader("Content-Type"), "application/problem+json")
-        return json.loads(response.bytes)
 
 
 class Runs(IngestCase):
@@ -85,7 +68,7 @@ class Runs(IngestCase):
             self.assertEqual((again.status, json.loads(again.bytes)),
                              (200, {"uuid": name, "created": False}))
         other["suite"] = "other"
-        problem = self.problem(self.post(json.dumps(other).encode()), 409)
+        problem = self.assert_problem(self.post(json.dumps(other).encode()), 409)
         self.assertEqual(problem["errors"][0]["path"], "/uuid")
         self.assertEqual(self.server.get(f"/api/v1/runs/{name}").bytes, body)
 
@@ -132,7 +115,7 @@ class Runs(IngestCase):
                              (misspelt, "/cases/2/verdikt"), (lambda r: r.pop("uuid"), ""),
                              (lambda r: r.update(uuid="x"), "/uuid"),
                              (lambda r: r.update(schema="gate-run/2"), "/schema")):
-            problems = [self.problem(self.post(broken(change, last)), 400)
+            problems = [self.assert_problem(self.post(broken(change, last)), 400)
                         for last in ("cases", "policy")]
             self.assertEqual(problems[0], problems[1])
             self.assertEqual([e["path"] for e in problems[0]["errors"]], [path])
@@ -156,7 +139,7 @@ class Runs(IngestCase):
         run = json.loads(self.documents[0])
         run["cases"] = [{**run["cases"][0], "id": f"gemm/fp16/m{i}-n8-k8", "arms": []}
                         for i in range(1, 10002)]
-        problem = self.problem(self.post(gzip.compress(json.dumps(run).encode(), 1),
+        problem = self.assert_problem(self.post(gzip.compress(json.dumps(run).encode(), 1),
                                          Content_Encoding="gzip"), 400)
         self.assertEqual(problem["errors"][0]["path"], "/cases")
 
@@ -164,11 +147,12 @@ class Runs(IngestCase):
         run = json.loads(self.documents[0])
         name = run["uuid"] = str(uuid.uuid4())
         run["exit_code"] = 1
-        problem = self.problem(self.post(json.dumps(run).encode()), 400)
+        problem = self.assert_problem(self.post(json.dumps(run).encode()), 400)
         self.assertEqual(problem["errors"][0]["path"], "/exit_code")
         run["exit_code"] = 0
         run["time_ms"] = 4102444800000
-        problem = self.problem(self.post(json.dumps(run).encode()), 503)  # a clock may be wrong
+        # A clock may be wrong.
+        problem = self.assert_problem(self.post(json.dumps(run).encode()), 503)
         self.assertEqual(problem["errors"][0]["path"], "/time_ms")
         self.assertEqual(self.server.get(f"/api/v1/runs/{name}").status, 404)
 
@@ -176,11 +160,11 @@ class Runs(IngestCase):
         body = self.documents[0]
         for bad in (b"", b"{", b"[]", b"null", body + b"x", body[:-20], b"\xff" + body,
                     b'{"a":1,"a":2}', b"[" * 100000, body.replace(b'"uuid"', b'"uu\\u0000id"', 1)):
-            self.problem(self.post(bad), 400)
+            self.assert_problem(self.post(bad), 400)
         twice = json.loads(body)
         twice["uuid"] = str(uuid.uuid4())
         twice["cases"].append(twice["cases"][0])
-        problem = self.problem(self.post(json.dumps(twice).encode()), 400)
+        problem = self.assert_problem(self.post(json.dumps(twice).encode()), 400)
         self.assertIn(twice["cases"][0]["id"], problem["detail"])
         self.assertEqual(self.server.get(f"/api/v1/runs/{twice['uuid']}").status, 404)
 
@@ -190,7 +174,7 @@ class Runs(IngestCase):
         for arm in case["arms"]:
             if arm["role"] == "provider":  # over which ours is infinite
                 arm["timing"].update(p50_ns=5e-324, p50_lo_ns=5e-324, ratio_to_candidate=None)
-        problem = self.problem(self.post(json.dumps(run).encode()), 400)
+        problem = self.assert_problem(self.post(json.dumps(run).encode()), 400)
         self.assertEqual(problem["detail"], f"run {run['uuid']}, case '{case['id']}': a number is "
                          "out of range.")
         self.assertEqual(self.server.get(f"/api/v1/runs/{run['uuid']}").status, 404)
@@ -201,14 +185,14 @@ class Runs(IngestCase):
         damaged[len(body) // 2] ^= 0xff
         for bad in (b"", b"\x1f\x8b", body[:-1], body + b"x", body + body, bytes(damaged),
                     self.documents[0]):
-            self.problem(self.post(bad, Content_Encoding="gzip"), 400)
+            self.assert_problem(self.post(bad, Content_Encoding="gzip"), 400)
 
     def test_bombs(self):
         bomb = gzip.compress(b" " * (65 << 20), 9)
         self.assertLess(len(bomb), 100000)
-        self.problem(self.post(bomb, Content_Encoding="gzip"), 413)
+        self.assert_problem(self.post(bomb, Content_Encoding="gzip"), 413)
         many = gzip.compress(b"[" + b"1," * (3 << 20) + b"1]", 9)
-        problem = self.problem(self.post(many, Content_Encoding="gzip"), 400)
+        problem = self.assert_problem(self.post(many, Content_Encoding="gzip"), 400)
         self.assertIn("too many values", problem["detail"])
 
     def test_a_run_of_5000_cases(self):
@@ -236,7 +220,7 @@ class Runs(IngestCase):
 
         before = resident()
         values = gzip.compress(b"[" + b"1," * ((2 << 20) - 9) + b"1]", 9)
-        self.problem(self.post(values, Content_Encoding="gzip"), 400)
+        self.assert_problem(self.post(values, Content_Encoding="gzip"), 400)
         until = time.monotonic() + PATIENCE
         while resident() > before + (16 << 20):
             self.assertLess(time.monotonic(), until, (before, resident()))
@@ -245,9 +229,9 @@ class Runs(IngestCase):
     def test_types_and_encodings(self):
         body = self.documents[0]
         for kind in (None, "text/plain", "application/jsonp", "application/x-www-form-urlencoded"):
-            self.problem(self.post(body, Content_Type=kind), 415)
+            self.assert_problem(self.post(body, Content_Type=kind), 415)
         for encoding in ("br", "deflate", "gzip, gzip", "x-gzip"):
-            problem = self.problem(self.post(body, Content_Encoding=encoding), 415)
+            problem = self.assert_problem(self.post(body, Content_Encoding=encoding), 415)
             self.assertIn("as gzip, or as they are", problem["detail"])
 
     def test_too_long(self):
@@ -276,7 +260,7 @@ class Runs(IngestCase):
         self.assertTrue(answer.startswith(b"HTTP/1.1 413 "), answer)
 
     def test_parameters_are_refused(self):
-        self.problem(self.send("/api/v1/runs?x=1", self.documents[0]), 400)
+        self.assert_problem(self.send("/api/v1/runs?x=1", self.documents[0]), 400)
 
     def test_one_connection_serves_many(self):
         connection = self.server.connect()
@@ -406,18 +390,18 @@ class Artifacts(IngestCase):
             with open(path, "wb") as file:
                 file.write(damaged)
             # Neither sent nor said to be there: who has it sends it again.
-            self.problem(self.server.get(f"/api/v1/artifacts/{name}"), 404)
+            self.assert_problem(self.server.get(f"/api/v1/artifacts/{name}"), 404)
             head = self.server.get(f"/api/v1/artifacts/{name}", method="HEAD")
             self.assertEqual(head.status, 404)
-            self.problem(self.put(name, damaged), 422)
+            self.assert_problem(self.put(name, damaged), 422)
             self.assertEqual(self.put(name, body).status, 200)
             for _ in range(2):
                 self.assertEqual(self.server.get(f"/api/v1/artifacts/{name}").bytes, body)
 
     def test_other_bytes(self):
         name = hashlib.sha256(b"a").hexdigest()
-        self.problem(self.put(name, b"b"), 422)
-        self.problem(self.put(name, b""), 422)
+        self.assert_problem(self.put(name, b"b"), 422)
+        self.assert_problem(self.put(name, b""), 422)
         self.assertEqual(self.server.get(f"/api/v1/artifacts/{name}").status, 404)
         # That of a client that has just left may be there for a moment more.
         until = time.monotonic() + PATIENCE
@@ -429,15 +413,15 @@ class Artifacts(IngestCase):
         good = hashlib.sha256(b"n").hexdigest()
         for name in ("x", good[:-1], good + "0", good.upper(), "../" + good, "%2e%2e%2f" + good,
                      "", good + "/", good[:2] + "/" + good):
-            self.problem(self.put(name, b"n"), 404)
-            self.problem(self.server.get(f"/api/v1/artifacts/{name}"), 404)
+            self.assert_problem(self.put(name, b"n"), 404)
+            self.assert_problem(self.server.get(f"/api/v1/artifacts/{name}"), 404)
 
     def test_refusals(self):
         name = hashlib.sha256(b"r").hexdigest()
-        self.problem(self.put(name, b"r", Content_Type="application/json"), 415)
-        self.problem(self.put(name, b"r", Content_Encoding="gzip"), 415)
-        self.problem(self.put(name, b"r", Content_Length=str((256 << 20) + 1)), 413)
-        self.problem(self.put(name, b"r", Authorization=None), 401)
+        self.assert_problem(self.put(name, b"r", Content_Type="application/json"), 415)
+        self.assert_problem(self.put(name, b"r", Content_Encoding="gzip"), 415)
+        self.assert_problem(self.put(name, b"r", Content_Length=str((256 << 20) + 1)), 413)
+        self.assert_problem(self.put(name, b"r", Authorization=None), 401)
         self.assertEqual(self.server.get(f"/api/v1/artifacts/{name}").status, 404)
 
     def test_a_client_that_leaves(self):
@@ -474,7 +458,7 @@ class FullDisk(IngestCase):
         self.assertEqual(self.count("gate_runs_stored_total"), 1)
         pid, free = self.server.process.pid, resource.RLIM_INFINITY
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (4096, free))
-        self.problem(self.post(second), 503)
+        self.assert_problem(self.post(second), 503)
         self.assertEqual(self.count("gate_runs_stored_total"), 1)
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (free, free))
         self.assertEqual(self.post(second).status, 201)

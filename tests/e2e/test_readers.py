@@ -12,7 +12,7 @@ import tempfile
 import unittest
 import uuid
 
-from harness import PATIENCE, SANITIZED, SeededCase, Server, documents, read_file, token, until
+from harness import PATIENCE, SANITIZED, SeededCase, Server, documents, token, until
 
 READERS = 64
 MOST_KIB = 200 << 10

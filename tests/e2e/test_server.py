@@ -4,7 +4,6 @@
 sanitized: the server reads requests
 """
 
-import gzip
 import http.client
 import json
 import os

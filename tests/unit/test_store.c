@@ -47,26 +47,6 @@ TEST_WITHIN(run_prefix, store_set_up, store_tear_down)
 
 /* ---- trends, leaders ---- */
 
-struct trend_tally {
-    int n;
-    int n_ours;
-    int64_t last_ms;
-};
-
-static bool see_point(void *context, const struct store_point *row)
-{
-    struct trend_tally *t = context;
-    if (t->n > 0)
-        assert_true(row->time_ms <= t->last_ms);
-    t->last_ms = row->time_ms;
-    t->n++;
-    t->n_ours += strcmp(row->provider, "ours") == 0;
-    assert_true(row->p50_ns > 0 && row->p90_ns >= row->p50_ns);
-    assert_true((row->baseline_p50_ns > 0) == (strcmp(row->role, "candidate") == 0));
-    assert_string_equal(row->contract, "graph-abba-v1");
-    return true;
-}
-
 #define ATTENTION "attention_fwd/fp16/b8-h16-s512-d64/causal"
 
 /* A timing without a verification that passed never becomes a point. */
@@ -84,32 +64,14 @@ TEST_WITHIN(unverified_is_not_a_point, store_set_up, store_tear_down)
     set_string(item_of(run, 1), "verdict", "wrong");
     must_put(f, s, run);
 
-    struct trend_tally t = {0};
-    assert_int_equal(store_trend(s, ATTENTION, "nvidia-h200", 9, see_point, &t, &f->err), GATE_OK);
-    assert_int_equal(t.n, 1);
-    assert_int_equal(t.n_ours, 0);
-    struct trend_tally w = {0};
-    assert_int_equal(store_trend(s, "attention_fwd/fp16/b4-h16-s4096-d128/causal", "nvidia-h200", 9,
-                                 see_point, &w, &f->err),
-                     GATE_OK);
-    assert_int_equal(w.n, 2);
-    assert_int_equal(w.n_ours, 0);
     store_close(s);
-}
-
-struct leader_tally {
-    int n;
-    double attention_ours;
-};
-
-static bool see_leader(void *context, const struct store_point *row)
-{
-    struct leader_tally *t = context;
-    t->n++;
-    if (strcmp(row->case_id, ATTENTION) == 0 && strcmp(row->provider, "ours") == 0 &&
-        strcmp(row->device_model, "nvidia-h200") == 0)
-        t->attention_ours = row->p50_ns;
-    return true;
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM trend WHERE case_id = '" ATTENTION "'"),
+                     1);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM trend WHERE case_id ="
+                                     " 'attention_fwd/fp16/b4-h16-s4096-d128/causal'"),
+                     2);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM trend WHERE provider = 'ours'"),
+                     plan.n_cases - 2);
 }
 
 /* The baseline's library was measured too, faster than all; it is neither theirs nor ours. */
@@ -124,10 +86,8 @@ TEST_WITHIN(baseline_is_a_line_and_no_rival, store_set_up, store_tear_down)
     assert_int_equal(scalar(f->path, "SELECT count(*) FROM result WHERE baseline_p50_ns = 1000"),
                      1);
     assert_int_equal(scalar(f->path, "SELECT count(*) FROM result WHERE peer = 'ours'"), 0);
-    struct leader_tally t = {0};
-    assert_int_equal(store_leaderboard(s, NULL, see_leader, &t, &f->err), GATE_OK);
-    assert_int_equal(t.n, 3 * plan.n_cases);
-    assert_true(t.attention_ours > 1000);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM leader WHERE p50_ns > 1000"),
+                     3 * plan.n_cases);
 
     /* What was not verified is not taken: the number on record stays the line. */
     run = sample_run(&plan, 2);
