@@ -123,22 +123,22 @@ extern "C" {
  *                  sizes b kv_heads h sq s d, parameter scale, flag KG_FLAG_CAUSAL
  *                  P = exp(scale * Q K^T - L), 0 where masked;  dV = P^T dO;  D = sums of O dO
  *                  dS = P (dO V^T - D);  dQ = scale * dS K;  dK = scale * dS^T Q
- *                  O and L, the log of each query's sum of exp(scale * Q K^T), are what
- *                  attention_fwd left, and inputs like the others. P and dS may be rounded to Q's
- *                  dtype before they multiply, D may not.
+ *                  O and L, the log of each query's sum of exp(scale * Q K^T), are inputs like the
+ *                  others. P and dS may be rounded to Q's dtype before they multiply, D may not.
+ * attention_paged  in: Q[b,sq,h,d]  K[blocks,page,kv_heads,d]  V[blocks,page,kv_heads,d]
+ *                      table[b,t]  lengths[b]   out: O[b,sq,h,d]
+ *                  sizes b kv_heads h sq t blocks page d, parameter scale;  attention_fwd, causal,
+ *                  of 1 to t page keys a sequence i: lengths[i]. Key j is row j % page of block
+ *                  table[i,j / page]; both are int32. Blocks may be shared; other rows are any.
  * gemm             in: A[m,k]  B[k,n]       out: C[m,n]     sizes m n k;  C = A B
  * batched_gemm     in: A[b,m,k]  B[b,k,n]   out: C[b,m,n]   sizes b m n k;  C = A B, for each b
- * grouped_gemm     in: A[m,k]  B[g,k,n]  offsets[g+1]                 out: C[m,n]
- *                  sizes g m n k;  C = A B[i] in the rows from offsets[i] to below offsets[i + 1];
- *                  offsets, of int32, begin with 0, never fall and end with m: groups may be empty
+ * grouped_gemm     in: A[m,k]  B[g,k,n]  offsets[g+1]   out: C[m,n]   sizes g m n k;
+ *         C = A B[i] in rows offsets[i] to below offsets[i + 1]: int32, from 0 to m, never falling
  * gemv             in: A[m,k]  x[k]         out: y[m]       sizes m k;  y = A x
- * linear_relu      in: X[m,k]  W[n,k]  b[n]                           out: Y[m,n]
- *                  sizes m n k;  Y = max(0, X W^T + b)
+ * linear_relu      in: X[m,k]  W[n,k]  b[n]   out: Y[m,n]   sizes m n k;  Y = max(0, X W^T + b)
  * linear_relu_bwd  in: dY[m,n]  X[m,k]  W[n,k]  Y[m,n]                out: dX[m,k]  dW[n,k]  db[n]
- *                  sizes m n k
- *                  G = dY where Y > 0, else 0;  dX = G W;  dW = G^T X;  db = column sums of G
- * gemm_fp8         in: A[m,k]  B[n,k]  SA[1]  SB[1]                   out: C[m,n]
- *                  sizes m n k;  C = SA SB A B^T
+ *        sizes m n k;  G = dY where Y > 0, else 0;  dX = G W;  dW = G^T X;  db = column sums of G
+ * gemm_fp8         in: A[m,k]  B[n,k]  SA[1]  SB[1]   out: C[m,n]   sizes m n k;  C = SA SB A B^T
  * gemm_fp8_block   in: A[m,k]  B[n,k]  SA[m,K]  SB[N,K]               out: C[m,n]
  *                  sizes m n k, from which K = k / 128 and N = n / 128, rounded up
  *                  C[i,j] = sum of SA[i,l / 128] A[i,l] SB[j / 128,l / 128] B[j,l] over l

@@ -134,3 +134,8 @@ double problem_bytes(const struct kg_problem *p)
     }
     return bytes;
 }
+
+double problem_moved(const struct kg_problem *p)
+{
+    return op_of(p)->bytes ? op_of(p)->bytes(p) : problem_bytes(p);
+}

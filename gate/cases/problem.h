@@ -60,6 +60,9 @@ struct kg_tensor problem_dense(const struct problem_tensor *t, void *data);
 double problem_flops(const struct kg_problem *p);
 double problem_bytes(const struct kg_problem *p);
 
+/* What of them a timed launch moves: of blocks that a table names maybe not all. */
+double problem_moved(const struct kg_problem *p);
+
 /* Limit of the relative Frobenius error: about twice the rounding level of the dtype, and of long
  * sums in fp32. */
 double problem_error_limit(const struct kg_problem *p);

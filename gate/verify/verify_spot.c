@@ -122,12 +122,27 @@ static enum gate_status bring(struct device *d, const struct operands *o, struct
     }
     char *to = xcalloc(1, problem_tensor_bytes(about));
     part->in[i] = problem_dense(about, to);
+    /* Rows are those of an axis of several places, and of the one before where these go on evenly:
+     * else each page of a head would be a copy of its own. */
+    int64_t begin = band[3].from;
+    for (int turn = 0; turn < 2; turn++) {
+        const bool one = band[2].length == 1;
+        if (!one && stride[1] != band[2].length * stride[2])
+            break;
+        begin += one ? band[2].from * stride[2] : band[1].from * stride[1];
+        band[2] = one ? band[1] : (struct band){band[2].from, band[2].length * band[1].length};
+        stride[2] = one ? stride[1] : stride[2];
+        band[1] = band[0];
+        stride[1] = stride[0];
+        band[0] = (struct band){0, 1};
+        stride[0] = 0;
+    }
     const size_t row_bytes = (size_t)band[3].length * each, rows = (size_t)band[2].length;
     const size_t apart = stride[2] ? (size_t)stride[2] * each : row_bytes;
     for (int64_t a = 0; a < band[0].length; a++)
         for (int64_t c = 0; c < band[1].length; c++) {
             int64_t from = (band[0].from + a) * stride[0] + (band[1].from + c) * stride[1] +
-                           band[2].from * stride[2] + band[3].from;
+                           band[2].from * stride[2] + begin;
             TRY(device_download_rows(d, to, (const char *)t->data + (size_t)from * each, row_bytes,
                                      apart, rows, err));
             to += row_bytes * rows;

@@ -75,7 +75,7 @@ static bool is_all_read(const struct op *op)
  * says so. */
 static struct least_times least_times(const struct kg_problem *p, const struct device_peaks *peaks)
 {
-    const double bytes = is_all_read(op_of(p)) ? problem_bytes(p) : 0;
+    const double bytes = is_all_read(op_of(p)) ? problem_moved(p) : 0;
     const struct own_op *own = op_of(p)->own;
     const double flops = peak_flops(p, peaks);
     if (own && own_op_has_indices(own))
@@ -210,7 +210,7 @@ static enum gate_status summarise(struct session *s, unsigned i, struct gate_err
         m->ratio_p90 = session_quantiles(s, 0).p90 / own.p90;
     }
     m->tflops = problem_flops(p) / m->p50_ns * 1e-3;
-    m->gbps = problem_bytes(p) / m->p50_ns;
+    m->gbps = problem_moved(p) / m->p50_ns;
     m->ceiling = floor_ns > 0 ? floor_ns / m->p50_ns : NAN;
     m->samples = (int64_t)x->n;
     m->launches_per_sample = x->n_launches;

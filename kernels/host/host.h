@@ -91,6 +91,6 @@ static inline int64_t min_of(int64_t a, int64_t b)
 
 extern const struct kg_kernel host_attention_fwd, host_attention_bwd, host_gemm, host_batched_gemm,
     host_gemm_fp8, host_gemm_fp8_block, host_gemv, host_linear_relu, host_linear_relu_bwd,
-    host_grouped_gemm, host_rmsnorm;
+    host_grouped_gemm, host_rmsnorm, host_attention_paged;
 
 #endif

@@ -78,7 +78,7 @@ static enum kg_status open_host(const struct kg_device *device, const struct kg_
 static const struct kg_kernel *const kernels[] = {
     &host_attention_fwd,   &host_gemm,           &host_gemv,         &host_linear_relu,
     &host_linear_relu_bwd, &host_batched_gemm,   &host_rmsnorm,      &host_attention_bwd,
-    &host_gemm_fp8,        &host_gemm_fp8_block, &host_grouped_gemm,
+    &host_gemm_fp8,        &host_gemm_fp8_block, &host_grouped_gemm, &host_attention_paged,
 };
 
 static const struct kg_library library = {

@@ -7,12 +7,23 @@
 #include "kernels/ops/dtype.h"
 
 extern const struct op op_attention_fwd, op_gemm, op_gemv, op_linear_relu, op_linear_relu_bwd,
-    op_batched_gemm, op_rmsnorm, op_attention_bwd, op_gemm_fp8, op_gemm_fp8_block, op_grouped_gemm;
+    op_batched_gemm, op_rmsnorm, op_attention_bwd, op_gemm_fp8, op_gemm_fp8_block, op_grouped_gemm,
+    op_attention_paged;
 
 static const struct op *const ops[] = {
-    &op_attention_fwd,   &op_gemm,           &op_gemv,         &op_linear_relu,
-    &op_linear_relu_bwd, &op_batched_gemm,   &op_rmsnorm,      &op_attention_bwd,
-    &op_gemm_fp8,        &op_gemm_fp8_block, &op_grouped_gemm, NULL,
+    &op_attention_fwd,
+    &op_gemm,
+    &op_gemv,
+    &op_linear_relu,
+    &op_linear_relu_bwd,
+    &op_batched_gemm,
+    &op_rmsnorm,
+    &op_attention_bwd,
+    &op_gemm_fp8,
+    &op_gemm_fp8_block,
+    &op_grouped_gemm,
+    &op_attention_paged,
+    NULL,
 };
 
 #define BUILT_IN (sizeof ops / sizeof ops[0] - 1)

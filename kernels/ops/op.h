@@ -136,7 +136,8 @@ struct op {
     bool rounds_inside; /* a kernel may round what is not its result to the dtype, so that the
                            errors of a row are alike */
     double (*flops)(const struct kg_problem *p);
-    double (*cost)(const struct kg_problem *p); /* of the reference, in FLOP; NULL: flops */
+    double (*bytes)(const struct kg_problem *p); /* that are moved; NULL: those of all tensors */
+    double (*cost)(const struct kg_problem *p);  /* of the reference, in FLOP; NULL: flops */
     char cut; /* the axis that is shortened where the reference would take too long; 0: none */
 
     /* Changes places in the op's axes, drawn one by one, to such as meet; NULL: all do. */

@@ -18,14 +18,16 @@ SIZES = {"gemm": PRODUCT, "gemv": {"m": 33, "k": 70}, "linear_relu": PRODUCT,
          "rmsnorm": {"m": 9, "n": 40}, "gemm_fp8": PRODUCT,
          "gemm_fp8_block": {"m": 20, "n": 24, "k": 144},
          "attention_fwd": {"b": 1, "h": 2, "kv_heads": 1, "sq": 16, "s": 32, "d": 64},
-         "attention_bwd": {"b": 1, "h": 2, "kv_heads": 1, "sq": 8, "s": 16, "d": 32}}
+         "attention_bwd": {"b": 1, "h": 2, "kv_heads": 1, "sq": 8, "s": 16, "d": 32},
+         "attention_paged": {"b": 2, "h": 2, "kv_heads": 1, "sq": 2, "t": 3, "blocks": 7,
+                             "page": 16, "d": 32}}
 # In which a right kernel was once called wrong.
 LARGER = {("attention_fwd", "fp32"): {"b": 1, "h": 4, "kv_heads": 2, "sq": 64, "s": 256, "d": 128}}
 DTYPES = ("fp16", "bf16", "fp32", "tf32")
 # Others are drawn beside it: a case of attention_bwd takes half a minute of processor time.
 OWN_DTYPES = {"gemm_fp8": ("e4m3",), "gemm_fp8_block": ("e4m3",), "attention_bwd": ("fp32",),
               "rmsnorm": ("fp16", "fp32"), "batched_gemm": ("bf16", "tf32"),
-              "grouped_gemm": ("fp16", "tf32")}
+              "grouped_gemm": ("fp16", "tf32"), "attention_paged": ("fp16", "fp32")}
 
 
 class Nightly(Gate):

@@ -140,6 +140,22 @@ static unsigned seeds_that_find(int64_t head)
 }
 
 /* Whatever the seed is. */
+/* The pages of a head, dense and behind each other, come in one piece. */
+TEST(pages_agree)
+{
+    static const char *const names[] = {"b", "kv_heads", "h", "sq", "t", "blocks", "page", "d"};
+    static const int64_t sizes[][8] = {
+        {3, 2, 4, 1, 4, 13, 16, 8}, {2, 1, 3, 5, 2, 7, 4, 24}, {1, 1, 1, 1, 1, 1, 1, 1}};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct kg_problem p = op_problem(op_by_name("attention_paged"), KG_F16, 0);
+        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
+            *op_named(&p, names[k]) = sizes[i][k];
+        *op_param_named(&p, "scale") = 0.5;
+        assert_agrees(&p);
+        assert_is_found(&p, 0, 0);
+    }
+}
+
 TEST(a_wrong_head_at_an_end_is_always_found)
 {
     assert_int_equal(seeds_that_find(0), 200);
