@@ -99,7 +99,7 @@ class Kernels(unittest.TestCase):
         ops = {}
         for name, inputs, outputs in re.findall(
                 r"^ \* (\w+) +in: ((?:.|\n)*?) out: (.*)$", comment, re.MULTILINE):
-            ops[name.lower()] = tuple(re.findall(r"\w+\[[\w,]+\]", part)
+            ops[name.lower()] = tuple(re.findall(r"\w+\[[\w,+]+\]", part)
                                       for part in (inputs, outputs))
         rows = re.findall(r"^\| `(\w+)` \| (\S*\[.*?) \| (.*?) \| (.*) \|$",
                           text_of("docs/kernels.md"), re.MULTILINE)
