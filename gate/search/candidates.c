@@ -39,34 +39,31 @@ const char *const hunt_states[RACER_FAILED + 1] = {[RACER_IN] = "in",
 
 /* ---- parameters ---- */
 
-/* A candidate that is built by the parameters is known by their values. */
-static void name_choice(const struct hunt *h, struct candidate *c)
+static void add_value(struct candidate *c, const struct parameter *p, size_t k)
 {
-    size_t at = 0;
-    for (size_t k = 0; k < h->n_parameters; k++)
-        at += (size_t)snprintf(c->name + at, sizeof c->name - at, "%s%s=%s", k ? " " : "",
-                               h->parameters[k].name, h->parameters[k].value[c->choice[k]]);
+    utf8_join(c->name, sizeof c->name, " ", "%s=%s", p->name, p->value[k]);
 }
 
 /* Of {"TILE": 64, "STAGES": "3"}: each parameter and no other, each with a value that it may have.
  */
-static bool read_choice(const struct hunt *h, const cJSON *object, size_t choice[PARAMETERS_MAX])
+static bool read_choice(const struct hunt *h, const cJSON *object, struct candidate *c)
 {
     if (!cJSON_IsObject(object) || (size_t)cJSON_GetArraySize(object) != h->n_parameters)
         return false;
-    for (size_t k = 0; k < h->n_parameters; k++) {
-        const struct parameter *p = &h->parameters[k];
+    for (const struct parameter *p = h->parameters; p < h->parameters + h->n_parameters; p++) {
         const cJSON *item = json_member(object, p->name);
         char number[PARAMETER_CHARACTERS_MAX + 1] = "";
         const char *text = cJSON_IsString(item) ? item->valuestring : number;
+        size_t k = 0;
         if (cJSON_IsNumber(item))
             snprintf(number, sizeof number, "%.15g", item->valuedouble);
-        for (choice[k] = 0; choice[k] < p->n && strcmp(p->value[choice[k]], text) != 0;)
-            choice[k]++;
-        if (choice[k] == p->n)
+        while (k < p->n && strcmp(p->value[k], text) != 0)
+            k++;
+        if (k == p->n)
             return false;
+        add_value(c, p, k);
     }
-    return true;
+    return h->n_parameters > 0;
 }
 
 /* ---- a candidate's library ---- */
@@ -147,12 +144,12 @@ static enum gate_status prepare(struct hunt *h, struct candidate *c, struct gate
         return gate_fail(err, GATE_USAGE, "the path of the library is too long");
     if (!find_kept(h, c)) {
         RELEASED_BY(buf_release) struct buf line = buf_of(PROCESS_LINE_MAX + 1);
-        for (size_t k = 0; k < h->n_parameters && !c->is_file; k++)
-            setenv(h->parameters[k].name, h->parameters[k].value[c->choice[k]], 1);
+        RELEASED_BY(free_at)
+        char *build = c->is_file ? NULL : xasprintf("export %s; %s", c->name, r->build);
         if (!c->is_file)
             unlink(library); /* one of another candidate must not be taken for this one's */
         enum gate_status status =
-            c->is_file ? GATE_OK : ask_shell(h, r->build, config_folder(), &line, &why);
+            c->is_file ? GATE_OK : ask_shell(h, build, config_folder(), &line, &why);
         if (!status)
             status = artifact_put(library, c->sha256, &why);
         if (status && status != GATE_USAGE && status != GATE_IO)
@@ -375,28 +372,21 @@ static bool read_proposal(struct hunt *h, const struct buf *line, struct gate_er
 {
     struct candidate *c = &h->candidates[h->race.n];
     RELEASED_BY(json_delete_at) cJSON *o = NULL;
-    *c = (struct candidate){.is_file = true};
+    *c = (struct candidate){.name = ""};
     if (json_parse("the proposal", line->data, line->len, GATE_USAGE, &o, why))
         return false;
-    const char *library = json_string(o, "library", NULL);
-    bool known = library && library[0] && strlen(library) < sizeof c->name;
-    if (known) {
+    const char *library = json_string(o, "library", "");
+    c->is_file = library[0] && strlen(library) < sizeof c->name;
+    if (c->is_file)
         snprintf(c->name, sizeof c->name, "%s", library);
-    } else if (h->n_parameters && read_choice(h, json_member(o, "parameters"), c->choice)) {
-        c->is_file = false;
-        name_choice(h, c);
-        known = true;
-    } else {
-        gate_fail(why, GATE_USAGE,
-                  "it has neither a \"library\" nor \"parameters\" with values "
-                  "that --parameter allows");
-    }
-    for (size_t i = 0; known && i < h->race.n; i++)
-        if (!strcmp(h->candidates[i].name, c->name)) {
-            gate_fail(why, GATE_USAGE, "'%.200s' was proposed before", c->name);
-            known = false;
-        }
-    return known;
+    else if (!read_choice(h, json_member(o, "parameters"), c))
+        return !gate_fail(why, GATE_USAGE,
+                          "it has neither a \"library\" nor \"parameters\" with values that "
+                          "--parameter allows");
+    for (size_t i = 0; i < h->race.n; i++)
+        if (!strcmp(h->candidates[i].name, c->name))
+            return !gate_fail(why, GATE_USAGE, "'%.200s' was proposed before", c->name);
+    return true;
 }
 
 static enum gate_status race_proposals(struct hunt *h, struct gate_error *err)
@@ -437,10 +427,11 @@ static enum gate_status list_combinations(struct hunt *h, struct gate_error *err
                              "there are over %d combinations: use fewer values, or --propose",
                              CANDIDATES_MAX);
     for (size_t i = 0; i < n; i++) {
-        struct candidate *c = &h->candidates[i];
-        for (size_t k = h->n_parameters, rest = i; k-- > 0; rest /= h->parameters[k].n)
-            c->choice[k] = rest % h->parameters[k].n;
-        name_choice(h, c);
+        size_t each = n; /* candidates in a row that have the same value */
+        for (size_t k = 0; k < h->n_parameters; k++) {
+            each /= h->parameters[k].n;
+            add_value(&h->candidates[i], &h->parameters[k], i / each % h->parameters[k].n);
+        }
     }
     h->race.n = n;
     return GATE_OK;

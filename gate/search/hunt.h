@@ -31,7 +31,6 @@ struct parameter {
 
 struct candidate {
     char name[PATHS_MAX]; /* its parameters, "TILE=64 STAGES=3", or its file */
-    size_t choice[PARAMETERS_MAX];
     bool is_file, is_prepared;
     char path[PATHS_MAX]; /* in the cache */
     char sha256[65], code[65], reason[300];

@@ -111,9 +111,11 @@ cJSON *hunt_describe(const struct hunt *h)
         cJSON_AddItemToArray(list, o);
         cJSON_AddStringToObject(o, c->is_file ? "library" : "name", c->name);
         cJSON *values = c->is_file ? NULL : cJSON_AddObjectToObject(o, "parameters");
-        for (size_t k = 0; k < h->n_parameters && values; k++)
-            cJSON_AddStringToObject(values, h->parameters[k].name,
-                                    h->parameters[k].value[c->choice[k]]);
+        char name[PARAMETER_CHARACTERS_MAX + 1], value[PARAMETER_CHARACTERS_MAX + 1];
+        int used = 0;
+        for (const char *at = c->name;
+             values && sscanf(at, " %40[^=]=%40[^ ]%n", name, value, &used) == 2; at += used)
+            cJSON_AddStringToObject(values, name, value);
         cJSON_AddStringToObject(o, "state",
                                 racer->runs ? hunt_states[racer->state] : "not measured");
         cJSON_AddNumberToObject(o, "processes", (double)racer->n);
