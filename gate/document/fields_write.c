@@ -50,32 +50,28 @@ static void close_list(char bracket, size_t n, struct field_writer *w)
     buf_putc(w->out, bracket);
 }
 
+/* A list, or a map: an object of values by their keys. */
 static void write_list(const struct field *f, const char *list, size_t n, struct field_writer *w)
 {
-    open_list('[', w);
+    const bool is_map = f->kind == FIELD_MAP, has_text = is_map || f->kind == FIELD_TEXTS;
+    const size_t bytes = f->shape ? f->shape->bytes : has_text ? sizeof(char *) : sizeof(double);
+    open_list(is_map ? '{' : '[', w);
     for (size_t i = 0; i < n; i++) {
+        const char *item = list + i * bytes;
         begin_element(i, w);
-        if (f->shape)
-            write_object(f->shape, list + i * f->shape->bytes, w);
-        else if (f->kind == FIELD_TEXTS)
-            write_text(((const char *const *)(const void *)list)[i], w->out);
-        else
-            json_write_number(((const double *)(const void *)list)[i], w->out);
+        if (has_text)
+            write_text(*(const char *const *)(const void *)item, w->out);
+        if (is_map) {
+            buf_puts(w->out, w->colon);
+            if (!write_value(f->shape->fields, item, w))
+                buf_puts(w->out, "null");
+        } else if (f->shape) {
+            write_object(f->shape, item, w);
+        } else if (!has_text) {
+            json_write_number(*(const double *)(const void *)item, w->out);
+        }
     }
-    close_list(']', n, w);
-}
-
-static void write_map(const struct field *f, const char *list, size_t n, struct field_writer *w)
-{
-    open_list('{', w);
-    for (size_t i = 0; i < n; i++, list += f->shape->bytes) {
-        begin_element(i, w);
-        write_text(*(const char *const *)(const void *)list, w->out);
-        buf_puts(w->out, w->colon);
-        if (!write_value(f->shape->fields, list, w))
-            buf_puts(w->out, "null");
-    }
-    close_list('}', n, w);
+    close_list(is_map ? '}' : ']', n, w);
 }
 
 const char *field_text(const struct field *f, const void *from)
@@ -124,10 +120,7 @@ static bool write_value(const struct field *f, const char *from, struct field_wr
     default:
         if (!*(const char *const *)at)
             return false;
-        if (f->kind == FIELD_MAP)
-            write_map(f, *(const char *const *)at, *(const size_t *)beside, w);
-        else
-            write_list(f, *(const char *const *)at, *(const size_t *)beside, w);
+        write_list(f, *(const char *const *)at, *(const size_t *)beside, w);
         return true;
     }
 }

@@ -115,14 +115,6 @@ bool elf_find(struct bytes elf, const char *name, Elf64_Shdr *s)
 
 /* ---- cubins ---- */
 
-/* Symbol i of a cubin; false behind the last one, and where there is no table. */
-static bool cubin_symbol(struct bytes cubin, const Elf64_Shdr *table, size_t i, Elf64_Sym *symbol)
-{
-    struct bytes symbols;
-    return elf_content(cubin, table, &symbols) && i < symbols.n / sizeof *symbol &&
-           bytes_take(symbols, i * sizeof *symbol, symbol, sizeof *symbol);
-}
-
 static bool open_cubin(struct bytes cubin, Elf64_Shdr *table)
 {
     Elf64_Ehdr h;
@@ -135,7 +127,12 @@ static bool next_kernel(struct bytes cubin, const Elf64_Shdr *table, size_t i,
                         struct machine_kernel *out)
 {
     Elf64_Sym symbol;
-    for (; cubin_symbol(cubin, table, i, &symbol); i++) {
+    struct bytes symbols;
+    if (!elf_content(cubin, table, &symbols))
+        return false;
+    for (; i < symbols.n / sizeof symbol &&
+           bytes_take(symbols, i * sizeof symbol, &symbol, sizeof symbol);
+         i++) {
         if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || !(symbol.st_other & CUBIN_ENTRY))
             continue;
         const char *name = elf_text(cubin, table->sh_link, symbol.st_name);

@@ -311,17 +311,6 @@ static struct document_verify record_verification(struct verification *v, size_t
 }
 static_assert(KG_MAX_TENSORS <= DOCUMENT_OUTPUTS_MAX, "all outputs have a place");
 
-static struct document_arm record_arm(struct arm *arm, size_t n_out)
-{
-    return (struct document_arm){.provider = arm->library->table->provider,
-                                 .role = (int)arm->role,
-                                 .kernel = arm->kernel->name,
-                                 .has_verify = true,
-                                 .verify = record_verification(&arm->verification, n_out),
-                                 .has_timing = arm->timed,
-                                 .timing = arm->timing};
-}
-
 void task_run(struct worker *w, struct task *t)
 {
     const enum case_outcome outcome = run(w, t);
@@ -351,8 +340,17 @@ void task_run(struct worker *w, struct task *t)
         answer.has_blame = true;
         answer.blame = t->found->document;
     }
-    for (unsigned i = 0; i < t->n_arms; i++)
-        arms[i] = record_arm(&t->arms[i], t->c.problem.n_out);
+    for (unsigned i = 0; i < t->n_arms; i++) {
+        struct arm *arm = &t->arms[i];
+        arms[i] = (struct document_arm){
+            .provider = arm->library->table->provider,
+            .role = (int)arm->role,
+            .kernel = arm->kernel->name,
+            .has_verify = true,
+            .verify = record_verification(&arm->verification, t->c.problem.n_out),
+            .has_timing = arm->timed,
+            .timing = arm->timing};
+    }
     send_message(w->out, &message_answer_shape, &answer);
     for (unsigned i = 0; i < t->n_arms; i++)
         arm_release(&t->arms[i]);
