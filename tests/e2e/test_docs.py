@@ -132,7 +132,8 @@ class Environment(unittest.TestCase):
                     if re.search(r"\bgetenv\([^\"]", text):
                         indirect.add(path)
                     if path not in self.ELSEWHERE:
-                        read.update(re.findall(r'\b(?:getenv|variable)\("([A-Z_]+)"\)', text))
+                        read.update(re.findall(
+                            r'\b(?:getenv|variable|environment_get)\("([A-Z_]+)"\)', text))
                         read.update(re.findall(r'"((?:GATE|KG|XDG|GITHUB|GITLAB|CI)_[A-Z0-9_]+)"',
                                                text))
         self.assertEqual(indirect, self.BY_ANOTHER_NAME)
