@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 
 import {
-    GPU, HOST, REGRESSED, alter, caseAddress, dashboard, drawn, lines, note, parameter, picture,
+    GPU, HOST, REGRESSED, alter, caseAddress, dashboard, drawn, note, parameter, picture,
     settled, skip, spoken, until,
 } from "./harness.mjs";
 

@@ -166,7 +166,7 @@ describe("the chart of a case", { skip }, () => {
             /^Trend, ÷ baseline: 40 runs, newest ours 1\.\d+×$/);
         await page.keyboard.press("Home");
         const first = await spoken(page);
-        assert.match(first, /^ours [01]\.\d+× baseline; .* the baseline; pass; .*1 of 40$/);
+        assert.match(first, /^ours [01]\.\d+× baseline; pass; .* the baseline; .*1 of 40$/);
         await page.keyboard.press("ArrowRight");
         assert.match(await spoken(page), /; 2 of 40$/);
         await page.keyboard.press("ArrowDown");

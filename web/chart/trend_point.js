@@ -3,14 +3,12 @@
 // told of: under the pointer, picked, or the newest. `t`: trend.js.
 
 import { commitName, runLink, subjectText } from "../frame/parts.js";
-import { badge, word } from "../frame/verdict.js";
+import { badge } from "../frame/verdict.js";
 import { eventSwatch } from "./events.js";
 import { RESOURCES, amountOf, amountOn } from "./specs.js";
 import { shown } from "./trend_draw.js";
 import { address, h } from "../frame/dom.js";
-import {
-    change, clamp, dateText, duration, number, providerName, shortCommit, time,
-} from "../frame/format.js";
+import { change, clamp, duration, number, providerName, time } from "../frame/format.js";
 
 const CLICK = 24; // CSS pixels from a point, within which a click is on it
 
@@ -57,25 +55,11 @@ function pointWords(main, all, events, shown) {
             main.lane !== candidate.lane && ` (${providerName(main.lane.provider)})`],
         time(main.time),
         [commitName(main), " ", h("span", { class: "subject", title: subjectText(main) },
-            subjectText(main))], main.branch,
+            subjectText(main))], main.branch && `branch ${main.branch}`,
         ["run ", runLink(main.run)],
         ...facts.map(([label, value, show]) => value !== null && `${label} ${show(value)}`),
         ...events.map((e) => [eventSwatch(e.kind), " ", e.words]),
     ].filter(Boolean).map((part) => h("span", {}, part));
-}
-
-function pointSpoken(main, all, events, y, place) {
-    const parts = [`${main.lane.provider} ${amount(main, y)}`];
-    if (changeOf(main, all[0]))
-        parts.push(`${changeOf(main, all[0])} against the baseline`);
-    if (main.verdict) parts.push(word(main.verdict));
-    parts.push(dateText(main.time), `commit ${shortCommit(main.commit)} ${subjectText(main)}`);
-    if (main.branch) parts.push(`branch ${main.branch}`);
-    parts.push(...events.map((e) => e.words));
-    const others = all.filter((p) => p.lane !== main.lane);
-    if (others.length > 0)
-        parts.push(others.map((p) => `${p.lane.provider} ${amount(p, y)}`).join(", "));
-    return [...parts, place].join("; ");
 }
 
 // ---- the point that is told of ----
@@ -139,12 +123,14 @@ export function moved(t, u, si) {
     showPoint(t);
 }
 
-export function speak(t) {
-    const { point, model } = t;
-    const main = point && pointAt(point.lane, point.i);
-    if (main)
-        t.live.textContent = pointSpoken(main, pointsAt(t, point.i), eventsAt(t, point.i),
-            t.state.y, `${point.i + 1} of ${model.x.length}`);
+/** The point that was picked, for the ear: what the line of words says, and the times. */
+export function speak({ point, ...t }) {
+    if (!point) return;
+    const told = (one) => `${one.lane.provider} ${amount(one, t.state.y)}`;
+    const [own, ...others] = [pointAt(point.lane, point.i),
+        ...pointsAt(t, point.i).filter((one) => one.lane !== point.lane)].map(told);
+    t.live.textContent = [own, ...[...t.readout.children].map((part) => part.textContent),
+        ...others, `${point.i + 1} of ${t.model.x.length}`].join("; ");
 }
 
 /** What is picked stays, and is in the address. */

@@ -161,12 +161,6 @@ export function plural(n, one, many = `${one}s`) {
     return `${count(n)} ${n === 1 ? one : many}`;
 }
 
-/** "1.27×" of a ratio of times */
-export function factor(ratio) {
-    if (ratio === null || ratio === undefined) return DASH;
-    return `${ratio >= 9.995 ? digits(ratio, 3) : ratio.toFixed(2)}×`;
-}
-
 const LIBRARIES = { cublas: "cuBLAS", cublaslt: "cuBLASLt", cudnn: "cuDNN", torch: "PyTorch" };
 
 /** "cuBLAS": a provider as it is written. */

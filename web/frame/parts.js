@@ -3,7 +3,7 @@
 
 import { ApiError, apiUrl, fetchFile, get, token } from "./api.js";
 import { address, h, queryText, term } from "./dom.js";
-import { factor, isTie, providerName, shortCommit, versus } from "./format.js";
+import { isTie, number, providerName, shortCommit, versus } from "./format.js";
 
 /** A case id, which may be broken at its slashes; the op stands out. */
 export function caseName(id) {
@@ -96,7 +96,7 @@ export const commitText = (run) => [commitName(run),
 
 /** ", 1.04× cuBLAS's": the error of a `verify` over the vendor's; "" where no vendor was right. */
 export function overVendor({ vendor, vendor_ratio: ratio }) {
-    return ratio === undefined ? "" : `, ${factor(ratio)} ${providerName(vendor)}'s`;
+    return ratio === undefined ? "" : `, ${number(ratio, 3)}× ${providerName(vendor)}'s`;
 }
 
 /** A table in a box of its own, which scrolls when it is wider than the page. */
