@@ -60,11 +60,7 @@ struct comparison_call {
     size_t n;
 };
 
-static bool is_own(const struct option_def *o)
-{
-    return (o >= options && o < options + sizeof options / sizeof *options) ||
-           !strcmp(o->name, "threshold");
-}
+static const char *const own[] = {"case", "good", "bad", "threshold", NULL};
 
 static int compare(struct comparison_call *c, const char *new, const char *old, double threshold)
 {
@@ -170,7 +166,7 @@ static int bisect(struct command_call *call, struct gate_error *err)
     c.program[length > 0 ? length : 0] = '\0';
     memcpy(c.argv, head, sizeof head);
     c.n = sizeof head / sizeof *head;
-    c.n += options_repeat(&call->seen, is_own, c.names, c.argv + c.n, WORDS_MAX - c.n - 3);
+    c.n += options_repeat(&call->seen, own, true, c.names, c.argv + c.n, WORDS_MAX - c.n - 3);
     return search(&c, r, err);
 }
 

@@ -107,14 +107,7 @@ struct part {
 };
 
 /* What this process does itself, or says anew to each part. */
-static bool is_own(const struct option_def *o)
-{
-    static const char *const own[] = {"device", "shard", "seed", "report", "json", "db", "link"};
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-        if (!strcmp(own[i], o->name))
-            return true;
-    return false;
-}
+static const char *const own[] = {"device", "shard", "seed", "report", "json", "db", "link", NULL};
 
 /* Its table is thrown away, and what it said on standard error is said unless another part has. */
 static enum gate_status end_part(struct part *p, struct buf *said, struct gate_error *err)
@@ -150,7 +143,7 @@ static enum gate_status run_parts(struct part *parts, size_t n, const char *fold
         snprintf(p->device, sizeof p->device, "cuda:%zu", started);
         snprintf(shard, sizeof shard, "%zu/%zu", started + 1, n);
         snprintf(p->report, sizeof p->report, "json=%s/%zu.json", folder, started);
-        size_t n_words = 2 + options_repeat(seen, is_own, names, argv + 2,
+        size_t n_words = 2 + options_repeat(seen, own, true, names, argv + 2,
                                             WORDS_MAX - sizeof last / sizeof *last - 3);
         memcpy(argv + n_words, last, sizeof last);
         status = process_start(&p->process, (char *const *)argv, err);

@@ -298,21 +298,24 @@ bool options_given(const struct options_seen *seen, const char *name)
     return false;
 }
 
-size_t options_repeat(const struct options_seen *seen, bool (*is_own)(const struct option_def *o),
+size_t options_repeat(const struct options_seen *seen, const char *const *list, bool own,
                       char names[OPTIONS_MAX][OPTION_WORD_MAX], const char **words, size_t max)
 {
     size_t n = 0;
     for (size_t i = 0; i < seen->n; i++) {
         const struct option_seen *s = &seen->seen[i];
-        const struct option_list *list = s->field;
-        size_t times = s->option->type == OPTION_LIST ? list->n : 1;
-        if (s->source != OPTION_COMMAND_LINE || is_own(s->option))
+        const struct option_list *values = s->field;
+        size_t times = s->option->type == OPTION_LIST ? values->n : 1;
+        const char *const *listed = list;
+        while (*listed && strcmp(*listed, s->option->name) != 0)
+            listed++;
+        if (s->source != OPTION_COMMAND_LINE || own == (*listed != NULL))
             continue;
         snprintf(names[i], OPTION_WORD_MAX, "--%s", s->option->name);
         for (size_t k = 0; k < times && n + 2 <= max; k++) {
             words[n++] = names[i];
             if (s->option->value)
-                words[n++] = s->option->type == OPTION_LIST ? list->text[k] : s->text;
+                words[n++] = s->option->type == OPTION_LIST ? values->text[k] : s->text;
         }
     }
     return n;

@@ -129,11 +129,12 @@ int command_call(const struct command *c, int argc, char **argv);
 bool options_given(const struct options_seen *seen, const char *name);
 
 /*
- * The options of the command line as words for a program that takes them too, but for those that
- * are this one's own. Returns how many; words beyond `max` are left out. Each name lies in `names`.
+ * The options of the command line as words for a program that takes them too: those that `list` has
+ * (NULL ends it), or, where it is of `own` ones, all others. Returns how many; words beyond `max`
+ * are left out. Each name lies in `names`.
  */
 #define OPTION_WORD_MAX 48
-size_t options_repeat(const struct options_seen *seen, bool (*is_own)(const struct option_def *o),
+size_t options_repeat(const struct options_seen *seen, const char *const *list, bool own,
                       char names[OPTIONS_MAX][OPTION_WORD_MAX], const char **words, size_t max);
 
 /* Each option with its value and where that came from, on standard output; the exit code. */

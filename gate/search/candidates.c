@@ -175,15 +175,8 @@ static enum gate_status prepare(struct hunt *h, struct candidate *c, struct gate
 /* ---- a run ---- */
 
 /* Options of this call that the comparison gets too. */
-static bool is_own(const struct option_def *o)
-{
-    static const char *const passed[] = {"suite",  "threshold", "timeout", "budget",
-                                         "worker", "pause",     "wait"};
-    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
-        if (!strcmp(passed[i], o->name))
-            return false;
-    return true;
-}
+static const char *const passed[] = {"suite",  "threshold", "timeout", "budget",
+                                     "worker", "pause",     "wait",    NULL};
 
 /* By a `gate compare` of its own. GATE_ENVIRONMENT and others: no run came about, as on a busy
  * device. */
@@ -208,7 +201,7 @@ static enum gate_status compare(const struct hunt *h, const char *library, struc
                                    "--report",
                                    report,
                                    "--no-vendors"};
-    options_repeat(h->given, is_own, names, argv + 12, WORDS_MAX - 13);
+    options_repeat(h->given, passed, false, names, argv + 12, WORDS_MAX - 13);
     RELEASED_BY(free_at) char *what = xasprintf("the measurement of %.200s", library);
     TRY(process_start(&p, (char *const *)argv, err));
     TRY(run_reports_await(&p, what, h->report, out, err));
