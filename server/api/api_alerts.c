@@ -136,16 +136,6 @@ static bool read_document(struct api_write *w, const cJSON *document, struct ask
     return asked->is_one || read_ids(w, document, asked);
 }
 
-static enum gate_status put_selection(struct call *c, const struct asked_action *asked)
-{
-    const struct rows_value values[] = {{"ids", asked->ids}, {NULL, NULL}};
-    rows_begin(c, "alerts");
-    enum gate_status status = rows_put(c, "alerts.sql", values, false, NULL);
-    rows_end(c);
-    rows_close(c);
-    return status;
-}
-
 static enum gate_status act(struct api_write *w, struct asked_action *asked)
 {
     struct call c = {.store = w->store, .reply = w->reply, .emit = {.out = &w->reply->body}};
@@ -169,7 +159,16 @@ static enum gate_status act(struct api_write *w, struct asked_action *asked)
                       refused, alert_state_name(asked->action.to));
     if (step != STEP_DONE)
         return GATE_OK;
-    status = asked->is_one ? put_whole(&c, asked->ids, &found) : put_selection(&c, asked);
+    if (asked->is_one) {
+        status = put_whole(&c, asked->ids, &found);
+    } else {
+        rows_begin(&c, "alerts");
+        status =
+            rows_put(&c, "alerts.sql",
+                     (const struct rows_value[]){{"ids", asked->ids}, {NULL, NULL}}, false, NULL);
+        rows_end(&c);
+        rows_close(&c);
+    }
     if (status)
         w->err = c.err;
     return status;

@@ -118,15 +118,6 @@ static cJSON *short_parameter(const char *text)
 /* What a text in a value of the short form says. */
 enum place { PLAIN, SCHEMA, SCHEMAS, PARAMETERS };
 
-static enum place place_of(const char *key)
-{
-    if (key && rows_is_one_of(key, "items schema"))
-        return SCHEMA;
-    if (key && !strcmp(key, "parameters"))
-        return PARAMETERS;
-    return key && rows_is_one_of(key, "schemas properties oneOf anyOf object") ? SCHEMAS : PLAIN;
-}
-
 /* From {"object": ...}: the names of the members lose their '?'. */
 static void add_object(cJSON *schema, cJSON *members)
 {
@@ -158,10 +149,15 @@ static cJSON *spell(const cJSON *in, enum place place)
     cJSON *out = cJSON_IsArray(in) ? cJSON_CreateArray() : cJSON_CreateObject();
     cJSON_ArrayForEach (child, in) {
         bool is_parameter = place == PARAMETERS && cJSON_IsString(child);
-        cJSON *item =
-            is_parameter && cJSON_IsArray(in) ? reference("parameters", child->valuestring)
-            : is_parameter                    ? short_parameter(child->valuestring)
-                           : spell(child, place == SCHEMAS ? SCHEMA : place_of(child->string));
+        const char *key = child->string ? child->string : "";
+        enum place inner = place == SCHEMAS || rows_is_one_of(key, "items schema") ? SCHEMA
+                           : !strcmp(key, "parameters")                            ? PARAMETERS
+                           : rows_is_one_of(key, "schemas properties oneOf anyOf object") ? SCHEMAS
+                                                                                          : PLAIN;
+        cJSON *item = is_parameter && cJSON_IsArray(in)
+                          ? reference("parameters", child->valuestring)
+                      : is_parameter ? short_parameter(child->valuestring)
+                                     : spell(child, inner);
         if (cJSON_IsArray(in))
             cJSON_AddItemToArray(out, item);
         else if (place != SCHEMAS && !strcmp(child->string, "object"))

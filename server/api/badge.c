@@ -144,18 +144,6 @@ static void put_svg(struct buf *out, const struct badge *b)
     buf_puts(out, "</g></svg>\n");
 }
 
-static void put_json(struct buf *out, const struct badge *b)
-{
-    struct emit e = {.out = out};
-    emit_open(&e, '{');
-    emit_integer_member(&e, "schemaVersion", 1);
-    emit_string_member(&e, "label", b->label);
-    emit_string_member(&e, "message", b->message);
-    emit_string_member(&e, "color", b->color);
-    emit_close(&e, '}');
-    buf_putc(out, '\n');
-}
-
 /* ---- the address ---- */
 
 static bool ends_in(const char *name, size_t *len, const char *suffix)
@@ -199,10 +187,17 @@ enum gate_status get_badge(struct call *c)
     enum gate_status status = ask(c, &path, &badge);
     if (status)
         return status;
-    c->reply->type = path.svg ? "image/svg+xml" : "application/json";
-    if (path.svg)
+    if (path.svg) {
+        c->reply->type = "image/svg+xml";
         put_svg(&c->reply->body, &badge);
-    else
-        put_json(&c->reply->body, &badge);
+        return GATE_OK;
+    }
+    emit_open(&c->emit, '{');
+    emit_integer_member(&c->emit, "schemaVersion", 1);
+    emit_string_member(&c->emit, "label", badge.label);
+    emit_string_member(&c->emit, "message", badge.message);
+    emit_string_member(&c->emit, "color", badge.color);
+    emit_close(&c->emit, '}');
+    buf_putc(&c->reply->body, '\n');
     return GATE_OK;
 }

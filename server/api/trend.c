@@ -264,20 +264,16 @@ static bool chain_row(void *context, const struct store_row *row)
 
 /* ---- pages of raw rows ---- */
 
-static bool is_behind(const struct trend_point *p, const struct trend_point *after)
-{
-    if (p->time_ms != after->time_ms)
-        return p->time_ms > after->time_ms;
-    return p->run_id != after->run_id ? p->run_id > after->run_id : p->arm > after->arm;
-}
-
 static void cut_page(struct trend *t)
 {
     size_t left = (size_t)t->most;
     for (size_t i = 0; i < t->n_series; i++) {
         struct trend_series *s = &t->series[i];
-        while (s->n > 0 && ((int64_t)i < t->page ||
-                            ((int64_t)i == t->page && !is_behind(&t->points[s->at], &t->after)))) {
+        t->after.series = i; /* by which the points of a page are behind it */
+        t->after.place = t->after.time_ms;
+        while (s->n > 0 &&
+               ((int64_t)i < t->page ||
+                ((int64_t)i == t->page && compare_points(&t->points[s->at], &t->after) <= 0))) {
             s->at++;
             s->n--;
         }

@@ -28,19 +28,16 @@ static const char *const page_headers[][2] = {
 /* Data may do nothing at all, wherever a browser shows it. */
 static const char data_policy[] = "default-src 'none'; frame-ancestors 'none'";
 
-static bool is_text(const char *type)
-{
-    return !strncmp(type, "text/", 5) || !strncmp(type, "application/", 12)
-               ? strcmp(type, "application/octet-stream")
-               : !strcmp(type, "image/svg+xml");
-}
-
 /* Makes a long body short, for a client that takes that. */
 static void compress_body(struct peer *p)
 {
     struct reply *reply = &p->reply;
+    const char *type = reply->type;
+    bool is_text =
+        !strncmp(type, "text/", 5) || !strcmp(type, "image/svg+xml") ||
+        (!strncmp(type, "application/", 12) && strcmp(type, "application/octet-stream") != 0);
     if (reply->constant || reply->file_fd >= 0 || reply->gzipped || reply->status == 304 ||
-        reply->body.len < GZIP_FROM || !is_text(reply->type))
+        reply->body.len < GZIP_FROM || !is_text)
         return;
     reply->varies = true;
     if (!accepts_gzip(p->headers.accept_encoding))

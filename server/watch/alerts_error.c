@@ -93,17 +93,6 @@ static struct alert_row *open_error(struct look *l)
     return NULL;
 }
 
-/* The error of a rule in the run of an alert; below 0: not known, or not read any more. */
-static double error_at(const struct look *l, const struct error_rule *rule,
-                       const struct alert_row *alert)
-{
-    for (size_t i = 0; i < l->results.n; i++) {
-        if (l->results.run[i].key.run_id == alert->run_id)
-            return error_of(rule, &l->results.run[i]);
-    }
-    return -1;
-}
-
 /*
  * Is the newest error within what somebody accepted or ignored before? It does not come up again.
  * Who dealt with the one kind of error dealt with the other one as it was in that run.
@@ -116,7 +105,11 @@ static bool is_dealt_with(const struct look *l, const struct error_rule *rule)
         if (alert->kind != ALERT_ERROR)
             continue;
         bool same = rule_of(alert) == rule;
-        double then = same ? alert->after : error_at(l, rule, alert);
+        double then = same ? alert->after : -1; /* not known, or not read any more */
+        for (size_t k = 0; k < l->results.n && !same; k++) {
+            if (l->results.run[k].key.run_id == alert->run_id)
+                then = error_of(rule, &l->results.run[k]);
+        }
         if (alert->state != ALERT_FIXED && !look_is_open(alert) && now <= rule->jump * then)
             return true;
         if (same)

@@ -64,24 +64,6 @@ static bool log_group(void *context, const struct store_row *alert)
     return true;
 }
 
-/* What cannot be read of one group is no reason to leave out the others. */
-static enum gate_status log_groups(const struct alerts_log *l, struct call *c)
-{
-    struct moved_groups moved = {.n = 0};
-    char after[24], ids[24];
-    const struct rows_value values[] = {{"after", after}, {"ids", ids}, {NULL, NULL}};
-    snprintf(after, sizeof after, "%lld", (long long)l->event_id);
-    enum gate_status status = rows_select(c, "alert_groups.sql", values, group_row, &moved);
-    for (size_t i = 0; i < moved.n && i < MAX_GROUPS && !status; i++) {
-        snprintf(ids, sizeof ids, "[%lld]", (long long)moved.group[i].alert_id);
-        if (rows_select(c, "alerts.sql", values, log_group, &moved.group[i]) != GATE_OK)
-            log_message(LOG_LEVEL_ERROR, "%s", c->err.message);
-    }
-    if (!status && moved.n > MAX_GROUPS)
-        log_message(LOG_LEVEL_INFO, "alerts of more groups were opened or closed: see the page");
-    return status;
-}
-
 static bool newest_row(void *context, const struct store_row *row)
 {
     *(int64_t *)context = store_integer_of(row, "newest_event");
@@ -92,10 +74,22 @@ void alerts_log(struct alerts_log *l, struct store *s)
 {
     static const struct rows_value none[] = {{NULL, NULL}};
     struct call call = {.store = s};
+    struct moved_groups moved = {.n = 0};
+    char after[24], ids[24];
+    const struct rows_value values[] = {{"after", after}, {"ids", ids}, {NULL, NULL}};
     int64_t newest = 0;
     enum gate_status status = rows_select(&call, "webhook.sql", none, newest_row, &newest);
+    snprintf(after, sizeof after, "%lld", (long long)l->event_id);
     if (!status && l->begun && newest > l->event_id && log_wants(LOG_LEVEL_INFO))
-        status = log_groups(l, &call);
+        status = rows_select(&call, "alert_groups.sql", values, group_row, &moved);
+    for (size_t i = 0; i < moved.n && i < MAX_GROUPS && !status; i++) {
+        snprintf(ids, sizeof ids, "[%lld]", (long long)moved.group[i].alert_id);
+        /* What cannot be read of one group is no reason to leave out the others. */
+        if (rows_select(&call, "alerts.sql", values, log_group, &moved.group[i]) != GATE_OK)
+            log_message(LOG_LEVEL_ERROR, "%s", call.err.message);
+    }
+    if (!status && moved.n > MAX_GROUPS)
+        log_message(LOG_LEVEL_INFO, "alerts of more groups were opened or closed: see the page");
     if (status)
         log_message(LOG_LEVEL_ERROR, "%s", call.err.message);
     else

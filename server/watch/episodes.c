@@ -340,15 +340,6 @@ static void find_regressions(struct episodes *f)
     }
 }
 
-static bool has_regression(const struct episodes *f, size_t from)
-{
-    for (size_t i = from; i < f->results->n; i++) {
-        if (counts(f, i) && f->results->run[i].verdict == WATCH_REGRESSION)
-            return true;
-    }
-    return false;
-}
-
 /* The regression by verdict that begins, or ends, with a change of level at a result. */
 static struct episode *verdict_at(struct episodes *f, size_t at, bool up)
 {
@@ -390,7 +381,11 @@ static void add_change(struct episodes *f, const struct changepoint *c, size_t f
     struct episode *told = verdict_at(f, first, up);
     size_t back = up ? end : told && is_back(f, told, c->after) ? first : f->results->n;
     /* What no verdict told the end of, since those behind it were none, ends with its level. */
-    if (told && told->end == f->results->n && !has_regression(f, back))
+    size_t red = back; /* the next verdict of that kind */
+    while (red < f->results->n &&
+           !(counts(f, red) && f->results->run[red].verdict == WATCH_REGRESSION))
+        red++;
+    if (told && told->end == f->results->n && red == f->results->n)
         told->end = back;
     double base = up ? c->before : base_of(f, c, told);
     bool is_gain = !up && c->after < base - f->series.least;

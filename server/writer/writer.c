@@ -3,6 +3,7 @@
 #include "server/writer/writer.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -21,9 +22,9 @@ struct writer {
     pthread_mutex_t mutex; /* of what follows */
     pthread_cond_t changed;
     unsigned next, serving; /* tickets; they wrap around */
-    unsigned n_waiting;
     bool left[MAX_TICKETS]; /* of a ticket, by its lowest bits: its holder waits no more */
-    bool failing;
+    atomic_uint n_waiting;
+    atomic_bool failing;
 };
 
 void monotonic_cond_init(pthread_cond_t *cond)
@@ -111,16 +112,10 @@ void writer_give(struct writer *w, enum gate_status status)
 
 unsigned writer_waiting(struct writer *w)
 {
-    pthread_mutex_lock(&w->mutex);
-    unsigned n = w->n_waiting;
-    pthread_mutex_unlock(&w->mutex);
-    return n;
+    return atomic_load(&w->n_waiting);
 }
 
 bool writer_is_failing(struct writer *w)
 {
-    pthread_mutex_lock(&w->mutex);
-    bool failing = w->failing;
-    pthread_mutex_unlock(&w->mutex);
-    return failing;
+    return atomic_load(&w->failing);
 }
