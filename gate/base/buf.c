@@ -131,7 +131,7 @@ static bool is_formula(const char *s)
     return is_wide || (*s && strchr("=+-@\t\r\n", *s));
 }
 
-void csv_put(struct buf *out, const char *text)
+void csv_put(const char *text, struct buf *out)
 {
     bool quoted = strpbrk(text, "\",\r\n") != NULL;
     if (quoted)

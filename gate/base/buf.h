@@ -39,7 +39,7 @@ char *buf_detach(struct buf *b); /* hands the memory to the caller (free()); NUL
  * Appends a field of CSV (RFC 4180), in quotes if necessary. Text that a spreadsheet would run as a
  * formula, including one that splits lines at ';', gets an apostrophe in front.
  */
-void csv_put(struct buf *out, const char *text);
+void csv_put(const char *text, struct buf *out);
 
 #define CSV_FIELDS_MAX 1024
 

@@ -23,55 +23,51 @@ static void write_csv(const struct document *d, const struct report_style *, str
     report_csv_rows(d, out);
 }
 
-static void text_early(int exit_code, const char *message, struct buf *out)
-{
-    buf_printf(out, "ended early (exit code %d): ", exit_code);
-    term_puts(message, out);
-    buf_putc(out, '\n');
-}
-
-static void json_early(int exit_code, const char *message, struct buf *out)
-{
-    buf_printf(out, "{\"schema\": \"" EARLY_SCHEMA "\", \"exit_code\": %d, \"message\": \"",
-               exit_code);
-    json_escape(message, out);
-    buf_puts(out, "\"}\n");
-}
+#define JUNIT_BEGINS "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites "
+#define TELLING 50 /* bytes of a text before an exit code */
 
 static const struct {
     const char *name;
     report_writer *write;
-    report_early_writer *write_early;
+    const char *begins; /* each such report */
+    const char *before; /* of a run that ended early: what comes before the exit code, */
+    const char *between;
+    report_put_fn put; /* before the message, and how that is written, */
+    const char *behind;
 } formats[] = {
-    [REPORT_TEXT] = {"text", report_page, text_early},
-    [REPORT_MARKDOWN] = {"markdown", report_page, report_markdown_early},
-    [REPORT_JSON] = {"json", write_json, json_early},
-    [REPORT_CSV] = {"csv", write_csv, report_csv_early},
-    [REPORT_JUNIT] = {"junit", report_junit, report_junit_early},
+    [REPORT_TEXT] = {"text", report_page, "device  ", "ended early (exit code ", "): ", term_puts,
+                     "\n"},
+    [REPORT_MARKDOWN] = {"markdown", report_page, "## " /* and a mark */,
+                         "### \xe2\x9d\x8c Kernel Gate ended early (exit code ", ")\n\n",
+                         markdown_text, "\n"},
+    [REPORT_JSON] = {"json", write_json, "{\n  \"schema\": \"gate-run/",
+                     "{\"schema\": \"" EARLY_SCHEMA "\", \"exit_code\": ", ", \"message\": \"",
+                     json_escape, "\"}\n"},
+    [REPORT_CSV] = {"csv", write_csv, "run_uuid,", "exit_code,error\r\n", ",", csv_put, "\r\n"},
+    [REPORT_JUNIT] = {"junit", report_junit, JUNIT_BEGINS,
+                      JUNIT_BEGINS
+                      "tests=\"1\" failures=\"0\" errors=\"1\">\n"
+                      "  <testsuite name=\"kernel-gate\" tests=\"1\" failures=\"0\" errors=\"1\">\n"
+                      "    <testcase classname=\"gate\" name=\"run\">\n"
+                      "      <error type=\"exit-code-",
+                      "\" message=\"", report_xml,
+                      "\"/>\n    </testcase>\n  </testsuite>\n</testsuites>\n"},
 };
 
 void report_write_early(enum report_format format, int exit_code, const char *message,
                         struct buf *out)
 {
-    formats[format].write_early(exit_code, message, out);
+    buf_printf(out, "%s%d%s", formats[format].before, exit_code, formats[format].between);
+    formats[format].put(message, out);
+    buf_puts(out, formats[format].behind);
 }
 
 bool report_is_one(const char *beginning)
 {
-    static const char *const all[] = {
-        "device  ",
-        "ended early (exit code ",
-        "## ", /* and a mark */
-        "### \xe2\x9d\x8c Kernel Gate ended early",
-        "{\n  \"schema\": \"gate-run/",
-        ("{\"schema\": \"" EARLY_SCHEMA),
-        "run_uuid,",
-        "exit_code,error",
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites ",
-    };
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (!strncmp(beginning, all[i], strlen(all[i])) &&
-            (strcmp(all[i], "## ") != 0 || strstr(beginning, " Kernel Gate: ")))
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
+        if (!strncmp(beginning, formats[i].before, strnlen(formats[i].before, TELLING)) ||
+            (!strncmp(beginning, formats[i].begins, strlen(formats[i].begins)) &&
+             (i != REPORT_MARKDOWN || strstr(beginning, " Kernel Gate: "))))
             return true;
     return false;
 }

@@ -140,7 +140,7 @@ static void put_row(const struct steps *steps, const struct document *d,
         }
         const char *text = from ? field_text(*step, from) : NULL;
         if (text)
-            csv_put(out, text);
+            csv_put(text, out);
         else if (from)
             field_write(*step, from, out);
     }
@@ -176,11 +176,4 @@ void report_csv_rows(const struct document *document, struct buf *out)
         for (size_t k = 0; k < c->n_arms; k++)
             put_row(&steps, document, c, &c->arms[k], out);
     }
-}
-
-void report_csv_early(int exit_code, const char *message, struct buf *out)
-{
-    buf_printf(out, "exit_code,error\r\n%d,", exit_code);
-    csv_put(out, message);
-    buf_puts(out, "\r\n");
 }

@@ -13,8 +13,7 @@
 #include "gate/base/utf8.h"
 #include "gate/report/report_units.h"
 
-/* Text or the value of an attribute in double quotes. */
-static void put_xml(const char *text, struct buf *out)
+void report_xml(const char *text, struct buf *out)
 {
     uint32_t code;
     for (size_t n; (n = utf8_next(text, &code)); text += n) {
@@ -40,7 +39,7 @@ static void put_xml(const char *text, struct buf *out)
 static void attribute(const char *name, const char *value, struct buf *out)
 {
     buf_printf(out, " %s=\"", name);
-    put_xml(value, out);
+    report_xml(value, out);
     buf_putc(out, '"');
 }
 
@@ -115,7 +114,7 @@ static void outcome(const struct report_run *run, const struct document_case *c,
         RELEASED_BY(buf_release) struct buf link = buf_of(4096);
         report_link_run(run->link, run->document->uuid, &link);
         buf_puts(out, "run: ");
-        put_xml(link.data, out);
+        report_xml(link.data, out);
         buf_putc(out, '\n');
     }
     buf_printf(out, "</%s>\n", outcomes[v].element);
@@ -125,7 +124,7 @@ static void put_against(const char *against, struct buf *out)
 {
     char name[REPORT_NAME_MAX];
     buf_puts(out, "against ");
-    put_xml(report_against(against, name), out);
+    report_xml(report_against(against, name), out);
     buf_puts(out, ": ");
 }
 
@@ -142,7 +141,7 @@ static void measured(const struct document_policy *policy, const struct document
         if (arm->role == ROLE_BASELINE)
             buf_puts(out, "baseline");
         else
-            put_xml(arm->provider, out);
+            report_xml(arm->provider, out);
         if (timing)
             buf_printf(out, ": p50 %s, p90 %s\n", units_duration(timing->p50_ns, p50),
                        units_duration(timing->p90_ns, p90));
@@ -158,7 +157,7 @@ static void measured(const struct document_policy *policy, const struct document
         put_against(policy->warn_against, out);
         report_warning(c, out);
         buf_puts(out, ": ");
-        put_xml(c->warning.reason, out);
+        report_xml(c->warning.reason, out);
         buf_putc(out, '\n');
     }
     const struct document_verify *verify = report_verify(document_candidate(c));
@@ -197,15 +196,4 @@ void report_junit(const struct document *d, const struct report_style *style, st
         buf_puts(out, "><skipped message=\"not served\"/></testcase>\n");
     }
     buf_puts(out, "  </testsuite>\n</testsuites>\n");
-}
-
-void report_junit_early(int exit_code, const char *message, struct buf *out)
-{
-    buf_puts(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-                  "<testsuites tests=\"1\" failures=\"0\" errors=\"1\">\n"
-                  "  <testsuite name=\"kernel-gate\" tests=\"1\" failures=\"0\" errors=\"1\">\n"
-                  "    <testcase classname=\"gate\" name=\"run\">\n      <error");
-    buf_printf(out, " type=\"exit-code-%d\"", exit_code);
-    attribute("message", message, out);
-    buf_puts(out, "/>\n    </testcase>\n  </testsuite>\n</testsuites>\n");
 }

@@ -540,10 +540,3 @@ void report_page(const struct document *d, const struct report_style *style, str
     free(p.cases);
     free(p.calibrated);
 }
-
-void report_markdown_early(int exit_code, const char *message, struct buf *out)
-{
-    buf_printf(out, "### \xe2\x9d\x8c Kernel Gate ended early (exit code %d)\n\n", exit_code);
-    markdown_text(message, out);
-    buf_putc(out, '\n');
-}

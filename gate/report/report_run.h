@@ -177,8 +177,7 @@ typedef void report_writer(const struct document *document, const struct report_
                            struct buf *out);
 report_writer report_page, report_junit;
 
-/* report_write_early() in a format. */
-typedef void report_early_writer(int exit_code, const char *message, struct buf *out);
-report_early_writer report_markdown_early, report_junit_early, report_csv_early;
+/* Text of XML, or the value of an attribute in double quotes. */
+void report_xml(const char *text, struct buf *out);
 
 #endif

@@ -75,7 +75,7 @@ void emit_string(struct emit *e, const char *value)
     }
     separate(e);
     if (e->form == EMIT_CSV) {
-        csv_put(e->out, value);
+        csv_put(value, e->out);
         return;
     }
     buf_putc(e->out, '"');

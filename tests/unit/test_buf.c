@@ -196,7 +196,7 @@ TEST(fields)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct buf out;
         buf_init(&out, 100);
-        csv_put(&out, cases[i][0]);
+        csv_put(cases[i][0], &out);
         assert_string_equal(out.data ? out.data : "", cases[i][1]);
         buf_release(&out);
     }
