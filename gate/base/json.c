@@ -26,24 +26,12 @@ const char *json_string(const cJSON *object, const char *key, const char *otherw
     return cJSON_IsString(value) && value->valuestring ? value->valuestring : otherwise;
 }
 
-double json_number(const cJSON *object, const char *key, double otherwise)
-{
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsNumber(value) ? value->valuedouble : otherwise;
-}
-
 int64_t json_integer(const cJSON *object, const char *key, int64_t otherwise)
 {
-    double value = json_number(object, key, NAN);
-    if (!(fabs(value) <= JSON_MAX_SAFE_INTEGER) || value != floor(value))
-        return otherwise;
-    return (int64_t)value;
-}
-
-bool json_bool(const cJSON *object, const char *key, bool otherwise)
-{
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsBool(value) ? cJSON_IsTrue(value) : otherwise;
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    const double value = cJSON_IsNumber(item) ? item->valuedouble : NAN;
+    return fabs(value) <= JSON_MAX_SAFE_INTEGER && value == floor(value) ? (int64_t)value
+                                                                         : otherwise;
 }
 
 void json_escape(const char *s, struct buf *out)

@@ -50,9 +50,7 @@ const cJSON *json_member(const cJSON *object, const char *key);
 
 /* Typed look-ups of an object's member; the default when it is absent or of another type. */
 const char *json_string(const cJSON *object, const char *key, const char *otherwise);
-double json_number(const cJSON *object, const char *key, double otherwise);
 int64_t json_integer(const cJSON *object, const char *key, int64_t otherwise);
-bool json_bool(const cJSON *object, const char *key, bool otherwise);
 
 /*
  * Appends the value, unformatted (one line) or indented by two spaces, with a final newline. A

@@ -248,7 +248,7 @@ static enum outcome send_run(struct push *p, const struct store_outbox_entry *e,
         return judge(p, e);
     json_parse("the answer", p->answer.body.len ? p->answer.body.data : "", p->answer.body.len,
                GATE_IO, &receipt, NULL);
-    bool created = json_bool(receipt, "created", false);
+    bool created = cJSON_IsTrue(json_member(receipt, "created"));
     if (strcmp(json_string(receipt, "uuid", ""), e->id) != 0)
         return fail(p, AWAY, "the answer %d does not name the run, so it comes from no gate-server",
                     p->answer.status);

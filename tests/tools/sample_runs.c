@@ -511,7 +511,7 @@ static void put_verdict(cJSON *o)
         for (int v = 0; v < VERDICT_COUNT; v++)
             counts[v] += !strcmp(json_string(item, "verdict", ""), verdict_names[v]);
     cJSON_ArrayForEach (item, json_member(json_member(o, "calibration"), "cases"))
-        counts[VERDICT_NO_VERDICT] += !json_bool(item, "resolved", false);
+        counts[VERDICT_NO_VERDICT] += !cJSON_IsTrue(json_member(item, "resolved"));
     text(o, "verdict", verdict_name(verdict_of_run(counts)));
     num(o, "exit_code", verdict_exit_code(counts));
 }

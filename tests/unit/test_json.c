@@ -187,17 +187,12 @@ TEST(first_line)
 
 TEST(look_ups)
 {
-    cJSON *v =
-        parse("{\"i\": 12, \"f\": 1.5, \"big\": 9007199254740992, \"t\": true, \"n\": null}");
+    cJSON *v = parse("{\"i\": 12, \"f\": 1.5, \"big\": 9007199254740992, \"t\": true}");
     assert_int_equal(json_integer(v, "i", -1), 12);
     assert_int_equal(json_integer(v, "f", -1), -1);
     assert_int_equal(json_integer(v, "big", -1), -1);
     assert_int_equal(json_integer(v, "t", -1), -1);
-    assert_true(json_number(v, "f", 0) == 1.5);
-    assert_true(isnan(json_number(v, "n", NAN)));
-    assert_true(json_bool(v, "t", false));
-    assert_true(json_bool(v, "i", true));
-    assert_false(json_bool(NULL, "i", false));
+    assert_int_equal(json_integer(NULL, "i", -1), -1);
     cJSON_Delete(v);
 }
 
