@@ -399,19 +399,6 @@ enum gate_status device_replay_nodes(struct device *d, struct device_replay *r, 
 enum gate_status device_state_read(struct device *d, struct device_state *out,
                                    struct gate_error *err);
 
-/* ---- host_guard.c and host_parts.c: parts of the host as a device ---- */
-
-/* Memory between pages that may not be touched. */
-enum gate_status host_alloc_apart(struct device *d, const struct device_pieces *pieces,
-                                  const char *name, struct device_memory *out,
-                                  struct gate_error *err);
-void host_free_apart(struct device *d, const struct device_memory *m);
-
-/* While it watches, a fault before or behind such memory is reported on standard error, with its
- * name, before the process dies of it. */
-void host_guard_watch(void);
-void host_guard_rest(void);
-
 /* device_compare() of memory of the host, whatever the device. */
 void host_parts(const struct kg_tensor *out, const double *reference,
                 const struct device_part_rule *rule, struct device_comparison *result);
