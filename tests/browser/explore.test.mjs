@@ -59,6 +59,7 @@ describe("explore", { skip }, () => {
                 columns.time_ms.map((t, i) => [t, columns.p50_ns[i], columns.run[i]]));
             await page.click("label:has-text('7 days')");
             await until(page, () => /days=7/.test(location.hash));
+            await settled(page);
             const week = columns.time_ms.filter((t) => t >= columns.time_ms.at(-1) - 7 * 86400e3);
             assert.equal((await rowsOf()).length, week.length);
             assert.equal((await fileOf(page, "Picture")).subarray(1, 4).toString(), "PNG");

@@ -16,7 +16,7 @@ import { median } from "../frame/machine.js";
 import {
     badgeAndFeed, caseLink, copyButton, knownDevices, saveCsv, saveFile, site,
 } from "../frame/parts.js";
-import { lineText, note } from "../frame/places.js";
+import { go, lineText } from "../frame/places.js";
 
 const POINTS = 1500; // of a line
 const MOST = 12; // lines
@@ -109,27 +109,23 @@ function addForm({ devices, cases, branches, providers }, device, add) {
 }
 
 /** The chart of the lines that came, and what is told and done below it. */
-function chartOf(loaded, state, signal) {
+function chartOf(loaded, { days, y }, signal) {
     const newest = Math.max(...loaded.map(({ series }) => series.columns.time_ms.at(-1)));
+    const from = days ? newest - Number(days) * DAY : 0;
+    const model = arrange({ series: loaded.map(({ line, series }) => ({
+        provider: nameOf(line), role: "provider", contract: series.contract,
+        columns: since(series, from),
+    })) });
+    const edge = Math.max(3600e3, (model.x.at(-1) - model.x[0]) * 0.012);
     const box = h("div");
     const legend = h("div", { class: "legend of-lines" });
-    const label = h("p", { class: "note" });
     const colours = {};
+    const specs = specsOf(model, y, colours);
     let plots = [];
-    let model, specs;
 
     function draw() {
         for (const u of plots.splice(0)) u.destroy();
-        const from = state.days ? newest - Number(state.days) * DAY : 0;
-        model = arrange({ series: loaded.map(({ line, series }) => ({
-            provider: nameOf(line), role: "provider", contract: series.contract,
-            columns: since(series, from),
-        })) });
         readColours(box, colours);
-        specs = specsOf(model, state.y, colours);
-        label.textContent = `${YARDSTICKS[state.y].unit}. Below: the control kernel of each ` +
-            "machine ÷ its median. Where that moves, the machine did.";
-        const edge = Math.max(3600e3, (model.x.at(-1) - model.x[0]) * 0.012);
         const chart = { colours, range: [model.x[0] - edge, model.x.at(-1) + edge], events: [],
             hide: new Set(), legend };
         const on = { zoomed() {}, all: draw, moved: null, shown() {}, clicked: opened };
@@ -162,12 +158,14 @@ function chartOf(loaded, state, signal) {
     return {
         draw,
         content: h("figure", { class: "chart",
-            "aria-label": `Chart of ${plural(loaded.length, "line")}` }, label, legend, box,
+            "aria-label": `Chart of ${plural(loaded.length, "line")}` },
+        h("p", { class: "note" }, YARDSTICKS[y].unit, ". Below: the control kernel of each ",
+            "machine ÷ its median. Where that moves, the machine did."), legend, box,
         h("figcaption", { class: "quiet" }, "Lower is faster. Drag to zoom, double-click for ",
             "all; a click on a point opens its run. The lines below lead to the numbers.")),
         actions: [
             h("button", { type: "button", click: () =>
-                saveCsv(rowsOf(model, specs.times, state.y), "kernel-gate.csv") }, "CSV"),
+                saveCsv(rowsOf(model, specs.times, y), "kernel-gate.csv") }, "CSV"),
             h("button", { type: "button", click: () => plots[0]?.ctx.canvas.toBlob((blob) =>
                 saveFile(blob, "kernel-gate.png")) }, "Picture"),
             copyButton("Copy the link", () => location.href),
@@ -191,17 +189,15 @@ export async function view({ query, signal }) {
     ]);
     const loaded = lines.map((line, i) => ({ line, series: series[i] }))
         .filter((one) => one.series?.columns.time_ms.length > 0);
-    const addressOf = (some) => {
+    const addressOf = (some, more) => {
         const all = new URLSearchParams(some.map((line) => ["line", lineText(line)]));
-        for (const [name, value] of Object.entries(state)) if (value) all.set(name, value);
+        for (const [name, value] of Object.entries({ ...state, ...more }))
+            if (value) all.set(name, value);
         return `#/explore?${all}`;
     };
     const chart = loaded.length > 0 && chartOf(loaded, state, signal);
-    const pick = (label, name, options) => choice(label, name, state[name], options, (value) => {
-        state[name] = value;
-        note(addressOf(lines));
-        chart?.draw();
-    });
+    const pick = (label, name, options) => choice(label, name, state[name], options,
+        (value) => go(addressOf(lines, { [name]: value })));
     return {
         title: "Explore", attached: chart ? chart.draw : () => {},
         content: [
