@@ -21,6 +21,8 @@
     KERNEL(gemm_simt)                                                                              \
     KERNEL(batched_gemm_sm90)                                                                      \
     KERNEL(batched_gemm)                                                                           \
+    KERNEL(grouped_gemm_sm90)                                                                      \
+    KERNEL(grouped_gemm)                                                                           \
     KERNEL(gemm_fp8_sm90)                                                                          \
     KERNEL(gemm_fp8)                                                                               \
     KERNEL(gemm_fp8_block_sm90)                                                                    \

@@ -10,8 +10,8 @@
 namespace batched_gemm
 {
 
-static enum kg_status check_batches(const struct kg_tensor *t, const struct gemm_call *call,
-                                    int64_t rows, int64_t columns, struct gemm_matrix *matrix)
+enum kg_status check_batches(const struct kg_tensor *t, const struct gemm_call *call, int64_t rows,
+                             int64_t columns, struct gemm_matrix *matrix)
 {
     if (!gemm_tensor_ok(t, call->dtype, 3) || t->shape[0] != call->batches)
         return KG_BAD_ARGUMENT;

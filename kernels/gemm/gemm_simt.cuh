@@ -153,33 +153,40 @@ __device__ __forceinline__ void simt_store(const float (&acc)[Tile::TM][Tile::TN
     }
 }
 
-template <typename Tile, bool A_K, bool B_K, bool BIAS_RELU>
-__global__ void __launch_bounds__(Tile::THREADS, Tile::BLOCKS)
-    simt_kernel(const __grid_constant__ simt_arguments p)
+/* This thread's first row and column in a tile. */
+template <typename Tile> __device__ __forceinline__ tile_place simt_place()
 {
-    extern __shared__ __align__(128) unsigned char shared[];
-    float *const ring = (float *)shared;
-    constexpr int A_PANEL = SIMT_SLAB * Tile::A_LINE, RING = SIMT_STAGES * Tile::STAGE;
-    const tile_place at = grouped<2048 / Tile::BM>((int)blockIdx.x, p.tiles_m, p.tiles_n);
-    const int m0 = at.m * Tile::BM, n0 = at.n * Tile::BN;
-
-    simt_loader<Tile::BM, Tile::A_LINE, A_K, Tile::THREADS> a_loader(of_batch<const float>(p.a), m0,
-                                                                     p.c.m);
-    simt_loader<Tile::BN, Tile::B_LINE, B_K, Tile::THREADS> b_loader(of_batch<const float>(p.b), n0,
-                                                                     p.c.n);
     const int warp = (int)threadIdx.x / LANES, lane = (int)threadIdx.x % LANES;
-    const int row = warp / Tile::WARPS_N * Tile::WM + lane / 8 * 4;
-    const int column = warp % Tile::WARPS_N * Tile::WN + lane % 8 * 4;
+    return {warp / Tile::WARPS_N * Tile::WM + lane / 8 * 4,
+            warp % Tile::WARPS_N * Tile::WN + lane % 8 * 4};
+}
+
+/* Computes the tile of an m x n x k_all product whose corner is (m0, n0). `ring` is
+ * Tile::SHARED_BYTES of shared memory. */
+template <typename Tile, bool A_K, bool B_K>
+__device__ __forceinline__ void simt_product(float (&acc)[Tile::TM][Tile::TN], const operand &a,
+                                             const operand &b, int m0, int n0, int m, int n,
+                                             int k_all, float *ring)
+{
+    constexpr int A_PANEL = SIMT_SLAB * Tile::A_LINE, RING = SIMT_STAGES * Tile::STAGE;
+    simt_loader<Tile::BM, Tile::A_LINE, A_K, Tile::THREADS> a_loader(a, m0, m);
+    simt_loader<Tile::BN, Tile::B_LINE, B_K, Tile::THREADS> b_loader(b, n0, n);
+    const tile_place mine = simt_place<Tile>();
+    const int row = mine.m, column = mine.n;
 
 #pragma unroll
     for (int stage = 0; stage < SIMT_STAGES - 1; stage++) {
         float *const slab = ring + stage * Tile::STAGE;
-        a_loader.load_next(slab, p.k - stage * SIMT_SLAB);
-        b_loader.load_next(slab + A_PANEL, p.k - stage * SIMT_SLAB);
+        a_loader.load_next(slab, k_all - stage * SIMT_SLAB);
+        b_loader.load_next(slab + A_PANEL, k_all - stage * SIMT_SLAB);
         ptx::cp_async_commit();
     }
 
-    float acc[Tile::TM][Tile::TN] = {};
+#pragma unroll
+    for (int i = 0; i < Tile::TM; i++)
+#pragma unroll
+        for (int j = 0; j < Tile::TN; j++)
+            acc[i][j] = 0.0f;
     float rows[2][Tile::TM], columns[2][Tile::TN]; /* of this k and of the next */
     int read = 0, write = RING - Tile::STAGE;      /* offsets in the ring */
     auto fetch = [&](int k) {
@@ -191,7 +198,7 @@ __global__ void __launch_bounds__(Tile::THREADS, Tile::BLOCKS)
     __syncthreads();
     fetch(0);
 #pragma unroll 1
-    for (int k_left = p.k; k_left > 0; k_left -= SIMT_SLAB) {
+    for (int k_left = k_all; k_left > 0; k_left -= SIMT_SLAB) {
         /* All have fetched what was left of the stage written here before the last barrier. */
         a_loader.load_next(ring + write, k_left - (SIMT_STAGES - 1) * SIMT_SLAB);
         b_loader.load_next(ring + write + A_PANEL, k_left - (SIMT_STAGES - 1) * SIMT_SLAB);
@@ -210,7 +217,20 @@ __global__ void __launch_bounds__(Tile::THREADS, Tile::BLOCKS)
             simt_multiply(acc, rows[k % 2], columns[k % 2]);
         }
     }
-    simt_store<Tile, BIAS_RELU>(acc, of_batch<float>(p.c), p.vector != 0, m0 + row, n0 + column);
+}
+
+template <typename Tile, bool A_K, bool B_K, bool BIAS_RELU>
+__global__ void __launch_bounds__(Tile::THREADS, Tile::BLOCKS)
+    simt_kernel(const __grid_constant__ simt_arguments p)
+{
+    extern __shared__ __align__(128) unsigned char shared[];
+    const tile_place at = grouped<2048 / Tile::BM>((int)blockIdx.x, p.tiles_m, p.tiles_n);
+    const int m0 = at.m * Tile::BM, n0 = at.n * Tile::BN;
+    const tile_place mine = simt_place<Tile>();
+    float acc[Tile::TM][Tile::TN];
+    simt_product<Tile, A_K, B_K>(acc, of_batch<const float>(p.a), of_batch<const float>(p.b), m0,
+                                 n0, p.c.m, p.c.n, p.k, (float *)shared);
+    simt_store<Tile, BIAS_RELU>(acc, of_batch<float>(p.c), p.vector != 0, m0 + mine.m, n0 + mine.n);
 }
 
 template <typename Tile, bool A_K, bool B_K, bool BIAS_RELU>

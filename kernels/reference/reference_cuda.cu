@@ -106,11 +106,10 @@ static __device__ double relu(double x)
     return x < 0.0 ? 0.0 : x;
 }
 
-/* c[m, n] = a[m, k] b[n, k]^T; with a bias, the ReLU of that plus bias[n]. */
+/* The block's tile of c[m, n] = a[m, k] b[n, k]^T; with a bias, the ReLU of that plus bias[n]. */
 template <typename T>
-static __global__ void __launch_bounds__(THREADS)
-    product(struct view<T> a, struct view<T> b, const T *bias, double *c, int64_t m, int64_t n,
-            int64_t k)
+static __device__ void compute_tile(const struct view<T> &a, const struct view<T> &b, const T *bias,
+                                    double *c, int64_t m, int64_t n, int64_t k)
 {
     __shared__ struct tile<LARGE> a_tile, b_tile;
     const int y = (int)threadIdx.x / SIDE, x = (int)threadIdx.x % SIDE;
@@ -133,6 +132,27 @@ static __global__ void __launch_bounds__(THREADS)
                 c[i * n + j] = bias ? relu(sum[r][s] + load(bias + j)) : sum[r][s];
         }
     }
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    product(struct view<T> a, struct view<T> b, const T *bias, double *c, int64_t m, int64_t n,
+            int64_t k)
+{
+    compute_tile(a, b, bias, c, m, n, k);
+}
+
+/* The rows of group blockIdx.y, whose matrices are `apart`; there are as many blocks as for all
+ * rows. */
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    group_product(struct view<T> a, struct view<T> b, int64_t apart, const int32_t *offsets,
+                  double *c, int64_t n, int64_t k)
+{
+    const int64_t first = offsets[blockIdx.y], rows = offsets[blockIdx.y + 1] - first;
+    b.data += blockIdx.y * apart;
+    if (blockIdx.x / ((n + LARGE - 1) / LARGE) * LARGE < rows)
+        compute_tile(from(a, first, 0), b, (const T *)NULL, c + first * n, rows, n, k);
 }
 
 /* out[i] = sum of v(i, l) over l; one thread a sum. */
@@ -604,6 +624,27 @@ static cudaError_t any_product(const struct kg_problem *p, const struct kg_tenso
     return error;
 }
 
+template <typename T>
+static cudaError_t grouped_gemm(const struct kg_problem *p, const struct kg_tensor *in,
+                                double *const *out, cudaStream_t stream)
+{
+    const int64_t n = kg_size(p, "n"), groups = kg_size(p, "g"), most = 65535; /* of a grid */
+    const int64_t blocks = tiles_of(kg_size(p, "m"), LARGE) * tiles_of(n, LARGE);
+    const int32_t *offsets = (const int32_t *)in[2].data;
+    struct view<T> b = {
+        (const T *)in[1].data, 1, in[1].stride[1], NULL, 0, 0
+    };
+    if (!fits_grid(blocks))
+        return cudaErrorInvalidValue;
+    for (int64_t g = 0; g < groups; g += most) {
+        const dim3 grid((unsigned)blocks, (unsigned)(groups - g < most ? groups - g : most));
+        group_product<T><<<grid, THREADS, 0, stream>>>(plain<T>(in[0]), b, in[1].stride[0],
+                                                       offsets + g, out[0], n, kg_size(p, "k"));
+        b.data += most * in[1].stride[0];
+    }
+    return cudaGetLastError();
+}
+
 /* A factor with its scales, which are one or a matrix. */
 static struct view<__nv_fp8_e4m3> scaled(const struct kg_problem *p, const struct kg_tensor *in,
                                          int factor) {
@@ -678,11 +719,9 @@ static cudaError_t enqueue(const struct kg_problem *p, const struct kg_tensor *i
         cudaError_t (*enqueue)(const struct kg_problem *, const struct kg_tensor *, double *const *,
                                cudaStream_t);
     } references[] = {
-        {"attention_fwd", attention_fwd<T>},
-        {"attention_bwd", attention_bwd<T>},
-        {"linear_relu", linear_relu<T>},
-        {"linear_relu_bwd", linear_relu_bwd<T>},
-        {"rmsnorm", rmsnorm<T>},
+        {"attention_fwd", attention_fwd<T>},     {"attention_bwd", attention_bwd<T>},
+        {"grouped_gemm", grouped_gemm<T>},       {"linear_relu", linear_relu<T>},
+        {"linear_relu_bwd", linear_relu_bwd<T>}, {"rmsnorm", rmsnorm<T>},
     };
     const struct op *op = op_of(p);
     for (size_t i = 0; i < sizeof references / sizeof references[0]; i++)
