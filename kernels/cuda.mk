@@ -9,7 +9,7 @@ cuda_object = $(patsubst %,$(CUDA_B)/%.o,$(1))
 
 GATE_CU := $(wildcard gate/device/*.cu) kernels/reference/reference_cuda.cu
 OURS := kernels/ours.c $(wildcard $(addprefix kernels/,$(addsuffix /*.cu,attention_fwd \
-    attention_bwd batched_gemm gemm linear_relu gemv rmsnorm cuda)))
+    attention_bwd attention_paged batched_gemm gemm linear_relu gemv rmsnorm cuda)))
 # Each makes a library of the whole folder; which provider of library.c it has, its link says.
 CUBLAS_PROVIDERS := cublas cublaslt eager
 PROVIDER_ROW :=

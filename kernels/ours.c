@@ -36,6 +36,8 @@
     KERNEL(linear_relu_bwd_3xtf32_sm90)                                                            \
     KERNEL(linear_relu_bwd)                                                                        \
     KERNEL(attention_bwd_sm90)                                                                     \
+    KERNEL(attention_paged_splitkv)                                                                \
+    KERNEL(attention_paged)                                                                        \
     KERNEL(rmsnorm)
 
 #define DECLARE(name) extern const struct kg_kernel kg_##name;

@@ -168,7 +168,8 @@ __device__ __forceinline__ void copy_rows(uint32_t shared, const char *global, i
 }
 
 /* Starts the copy of item `item` (K of a tile, then its V) and closes one cp.async group, empty
- * when the range has no such item: the number of groups is what wait_for_item() counts. */
+ * when the range has no such item: the number of groups is what wait_for_item() counts. A range of
+ * another kind, of which a Range is one, has its own. */
 template <typename Tile>
 __device__ __forceinline__ void fetch_item(const struct key_ring &ring,
                                            const struct key_range &range, int item, int slot)
@@ -185,9 +186,8 @@ __device__ __forceinline__ void fetch_item(const struct key_ring &ring,
 }
 
 /* Fills all slots but one. Copies started before it complete with the first item. */
-template <typename Tile>
-__device__ __forceinline__ void fill_ring(const struct key_ring &ring,
-                                          const struct key_range &range)
+template <typename Tile, typename Range>
+__device__ __forceinline__ void fill_ring(const struct key_ring &ring, const Range &range)
 {
 #pragma unroll
     for (int item = 0; item < Tile::STAGES - 1; item++)
@@ -444,11 +444,10 @@ __device__ __forceinline__ void clear_state(struct softmax_state<Tile> &state)
 
 /* Walks the whole range. The caller has called fill_ring(). One wait, so one barrier, an item: the
  * slot that it frees is refilled at once, before the item's own work. */
-template <typename Tile, typename Query>
-__device__ __forceinline__ void walk_keys(const struct key_ring &ring,
-                                          const struct key_range &range, const Query &query,
-                                          const struct row_limits<Tile> &limits, float scale_log2,
-                                          struct softmax_state<Tile> &state)
+template <typename Tile, typename Range, typename Query>
+__device__ __forceinline__ void walk_keys(const struct key_ring &ring, const Range &range,
+                                          const Query &query, const struct row_limits<Tile> &limits,
+                                          float scale_log2, struct softmax_state<Tile> &state)
 {
     constexpr int AHEAD = Tile::STAGES - 1;
     int slot = 0;

@@ -581,6 +581,104 @@ static cudaError_t attention_bwd(const struct kg_problem *p, const struct kg_ten
     return cudaGetLastError();
 }
 
+/* ---- attention of pages ---- */
+
+/* A block computes a query of a head. It walks the keys THREADS at a time: each thread finds the
+ * score of one, and then sums one dimension of the values. */
+template <typename T> struct paged {
+    struct heads<T> q, k, v; /* strides of a sequence or block, of a query or key, and of a head */
+    const int32_t *table, *lengths;
+    double *o;
+    int64_t n_heads, group, seqlen_q, page, table_row, head_dim;
+    double scale;
+};
+
+/* In a fixed order. Ends with a barrier, so that `values` may be written again. */
+static __device__ double over_block(double *values, double x, bool max)
+{
+    values[threadIdx.x] = x;
+    for (int half = THREADS / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if ((int)threadIdx.x < half) {
+            const double other = values[threadIdx.x + half];
+            values[threadIdx.x] =
+                max ? fmax(values[threadIdx.x], other) : values[threadIdx.x] + other;
+        }
+    }
+    __syncthreads();
+    const double all = values[0];
+    __syncthreads();
+    return all;
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS) attend_pages(struct paged<T> a)
+{
+    __shared__ double weights[THREADS], scratch[THREADS];
+    const int64_t head = blockIdx.x % a.n_heads, i = blockIdx.x / a.n_heads % a.seqlen_q;
+    const int64_t sequence = blockIdx.x / a.n_heads / a.seqlen_q;
+    const int32_t *table = a.table + sequence * a.table_row;
+    const T *q = line(a.q, sequence, i, head);
+    const int64_t seen = a.lengths[sequence] - a.seqlen_q + i + 1;
+
+    for (int64_t d0 = 0; d0 < a.head_dim; d0 += THREADS) {
+        const int64_t d = d0 + threadIdx.x;
+        double top = -INFINITY, total = 0, sum = 0;
+        for (int64_t j0 = 0; j0 < seen; j0 += THREADS) {
+            const int64_t j = j0 + threadIdx.x;
+            const int n = (int)min((int64_t)THREADS, seen - j0);
+            double score = 0;
+            if (j < seen) {
+                const T *k = line(a.k, table[j / a.page], j % a.page, head / a.group);
+                for (int64_t l = 0; l < a.head_dim; l++)
+                    score = fma(load(q + l), load(k + l), score);
+                score *= a.scale;
+            }
+            const double most = fmax(top, over_block(scratch, j < seen ? score : -INFINITY, true));
+            const double old = exp(top - most), weight = j < seen ? exp(score - most) : 0;
+            weights[threadIdx.x] = weight;
+            total = total * old + over_block(scratch, weight, false);
+            sum *= old;
+            for (int e = 0; e < n && d < a.head_dim; e++) {
+                const int64_t key = j0 + e;
+                sum = fma(weights[e],
+                          load(line(a.v, table[key / a.page], key % a.page, head / a.group) + d),
+                          sum);
+            }
+            top = most;
+            __syncthreads();
+        }
+        if (d < a.head_dim)
+            a.o[blockIdx.x * a.head_dim + d] = seen > 0 ? sum / total : 0.0;
+    }
+}
+
+template <typename T>
+static cudaError_t attention_paged(const struct kg_problem *p, const struct kg_tensor *in,
+                                   double *const *out, cudaStream_t stream)
+{
+    struct paged<T> a = {
+    };
+    const int64_t rows = kg_size(p, "b") * kg_size(p, "sq") * kg_size(p, "h");
+    if (!fits_grid(rows))
+        return cudaErrorInvalidValue;
+    a.q = heads_of<T>(in[0]);
+    a.k = heads_of<T>(in[1]);
+    a.v = heads_of<T>(in[2]);
+    a.table = (const int32_t *)in[3].data;
+    a.table_row = in[3].stride[0];
+    a.lengths = (const int32_t *)in[4].data;
+    a.o = out[0];
+    a.n_heads = kg_size(p, "h");
+    a.group = kg_size(p, "h") / kg_size(p, "kv_heads");
+    a.seqlen_q = kg_size(p, "sq");
+    a.page = kg_size(p, "page");
+    a.head_dim = kg_size(p, "d");
+    a.scale = kg_param(p, "scale");
+    attend_pages<T><<<(unsigned)rows, THREADS, 0, stream>>>(a);
+    return cudaGetLastError();
+}
+
 /* Elements from one place in an axis to the next; 0: the tensor has no such axis. */
 static int64_t stride_of(const struct kg_tensor &t, const char *axes, char axis)
 {
@@ -719,9 +817,13 @@ static cudaError_t enqueue(const struct kg_problem *p, const struct kg_tensor *i
         cudaError_t (*enqueue)(const struct kg_problem *, const struct kg_tensor *, double *const *,
                                cudaStream_t);
     } references[] = {
-        {"attention_fwd", attention_fwd<T>},     {"attention_bwd", attention_bwd<T>},
-        {"grouped_gemm", grouped_gemm<T>},       {"linear_relu", linear_relu<T>},
-        {"linear_relu_bwd", linear_relu_bwd<T>}, {"rmsnorm", rmsnorm<T>},
+        {"attention_fwd", attention_fwd<T>},
+        {"attention_bwd", attention_bwd<T>},
+        {"attention_paged", attention_paged<T>},
+        {"grouped_gemm", grouped_gemm<T>},
+        {"linear_relu", linear_relu<T>},
+        {"linear_relu_bwd", linear_relu_bwd<T>},
+        {"rmsnorm", rmsnorm<T>},
     };
     const struct op *op = op_of(p);
     for (size_t i = 0; i < sizeof references / sizeof references[0]; i++)

@@ -135,6 +135,36 @@ static void test_reference_of_fp8(void)
             }
 }
 
+/* Tables and lengths are drawn as verification draws them. */
+static void test_reference_of_pages(void)
+{
+    static const int64_t sizes[][8] = {/* b, kv_heads, h, sq, t, blocks, page, d */
+                                       {1, 1, 1, 1, 1, 1, 16, 8},
+                                       {3, 2, 4, 1, 20, 61, 16, 64},
+                                       {2, 1, 3, 9, 5, 7, 64, 130},
+                                       {2, 2, 2, 70, 1, 2, 64, 40},
+                                       {1, 1, 2, 3, 3, 5, 7, 300}};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+        for (uint32_t dtype = KG_F16; dtype <= KG_F32; dtype++)
+            for (int layout = 0; layout < N_LAYOUTS; layout++) {
+                struct kg_problem p = op_problem(op_by_name("attention_paged"), dtype, 0);
+                struct kg_tensor in[KG_MAX_TENSORS];
+                static const char *const names[] = {"b", "kv_heads", "h",    "sq",
+                                                    "t", "blocks",   "page", "d"};
+                for (int k = 0; k < 8; k++)
+                    *op_named(&p, names[k]) = sizes[i][k];
+                *op_param_named(&p, "scale") = 0.125;
+                if (!CHECK(op_is_problem(&p)))
+                    return;
+                for (uint32_t k = 0; k < p.n_in; k++)
+                    in[k] = tensor_new(&p, k, (enum layout)layout, 0xff);
+                probe_fill(PROBE_NORMAL, &p, in, 8 * i + dtype);
+                check_reference(&p, in);
+                for (uint32_t k = 0; k < p.n_in; k++)
+                    free(in[k].data);
+            }
+}
+
 static void test_reference_of_attention(void)
 {
     static const struct {
@@ -222,6 +252,7 @@ int main(int argc, char **argv)
         {"reference of the GEMM family", test_reference_of_the_gemm_family},
         {"reference of fp8", test_reference_of_fp8},
         {"reference of attention", test_reference_of_attention},
+        {"reference of pages", test_reference_of_pages},
     };
     if (argc > 1 && strcmp(argv[1], "time") == 0)
         return time_references();
