@@ -15,7 +15,8 @@
 
 /*
  * Tiles of gemm_sm90.cuh. 128 rows a block, two blocks a cluster, which share the columns. A turned
- * tile has columns of C as its rows: the few rows of a thin product are the columns of the tile.
+ * tile has columns of C as its rows: the few rows of a thin product are the columns of the tile. It
+ * is a block by itself, unless it is one of a pair.
  */
 enum gemm_sm90_tile {
     GEMM_SM90_256,
@@ -29,7 +30,10 @@ enum gemm_sm90_tile {
     GEMM_SM90_TURNED_192,
     GEMM_SM90_TURNED_224,
     GEMM_SM90_TURNED_256,
-    GEMM_SM90_WIDE /* 128 x 256, a block by itself, not turned */
+    GEMM_SM90_PAIR_192, /* turned */
+    GEMM_SM90_PAIR_256,
+    GEMM_SM90_WIDE, /* 128 x 256, a block by itself, not turned */
+    GEMM_SM90_TILES
 };
 
 /*
@@ -91,17 +95,25 @@ static inline enum gemm_sm90_tile gemm_sm90_tile_of(int64_t m, int64_t n, int64_
                : GEMM_SM90_256;
 }
 
-/* A tile, and the clocks that a multiprocessor takes for a stage of it, 64 of k. */
+/* A tile, and the clocks that a multiprocessor takes for a stage of it, 64 of k; and where the
+ * lines of both matrices are no multiples of 128 bytes. */
 struct gemm_sm90_shape {
     int columns;
-    int64_t clocks;
+    int64_t clocks, apart;
 };
 
+/*
+ * A box has 128 bytes of each line of a matrix. Where these lie in two lines of the L2, it is asked
+ * for more than it gives to all multiprocessors at once: for 1.7 clocks a line each, as measured.
+ * Blocks of a pair share what they ask for, and lose nothing. Of tiles of up to 64 columns, which
+ * wait for the memory, it is not known.
+ */
 static inline struct gemm_sm90_shape gemm_sm90_shape_of(enum gemm_sm90_tile tile)
 {
-    static const struct gemm_sm90_shape shapes[GEMM_SM90_WIDE] = {
-        {0, 0},     {128, 636}, {16, 510},  {32, 539},  {64, 618},   {96, 616},
-        {128, 735}, {160, 676}, {192, 852}, {224, 889}, {256, 1072},
+    static const struct gemm_sm90_shape shapes[GEMM_SM90_TILES] = {
+        {0, 0, 0},         {128, 636, 712},  {16, 510, 510},    {32, 539, 539},    {64, 618, 618},
+        {96, 616, 960},    {128, 735, 1130}, {160, 676, 967},   {192, 852, 1150},  {224, 889, 1067},
+        {256, 1072, 1330}, {192, 818, 830},  {256, 1072, 1080}, {256, 1072, 1286},
     };
     return shapes[tile];
 }
@@ -116,6 +128,23 @@ static inline int64_t gemm_sm90_memory_clocks(int64_t m, int64_t n, int64_t k)
 static inline int64_t gemm_sm90_together(int64_t work, int64_t memory)
 {
     return work > memory ? work + memory / 8 : memory + work / 8;
+}
+
+/* A product of 16-bit elements. b_k: B is K-major. */
+struct gemm_sm90_product {
+    int64_t m, n, k;
+    bool b_k;
+};
+
+/* Clocks of a stage, of which the columns outside of the matrix cost `outside`. */
+static inline int64_t gemm_sm90_stage_clocks(enum gemm_sm90_tile tile,
+                                             const struct gemm_sm90_product *p, int64_t outside)
+{
+    const struct gemm_sm90_shape shape = gemm_sm90_shape_of(tile);
+    const int apart = (p->k % 64 != 0) + ((p->b_k ? p->k : p->n) % 64 != 0);
+    const int64_t inside = shape.clocks + outside, lines = (shape.clocks + shape.apart) / 2;
+    const int64_t both = apart == 0 ? 0 : apart == 1 ? lines : shape.apart;
+    return inside > both ? inside : both;
 }
 
 /* Clusters of so many blocks that run at once: parts of 16 to 18 multiprocessors hold whole ones.
@@ -133,19 +162,25 @@ static inline int64_t gemm_sm90_at_once(int blocks, int64_t sms)
  * shares, in each wave. Two blocks of up to 64 columns are in a multiprocessor: their waves come in
  * halves, and clusters of four and eight leave no gaps.
  */
-static inline int64_t gemm_sm90_clocks(const struct gemm_sm90_choice *choice, int64_t m, int64_t n,
-                                       int64_t k, int64_t sms)
+static inline int64_t gemm_sm90_clocks(const struct gemm_sm90_choice *choice,
+                                       const struct gemm_sm90_product *p, int64_t sms)
 {
-    const struct gemm_sm90_shape shape = gemm_sm90_shape_of(choice->tile);
+    const enum gemm_sm90_tile tile = choice->tile;
+    const struct gemm_sm90_shape shape = gemm_sm90_shape_of(tile);
     const int splits = choice->splits;
-    const bool plain = choice->tile == GEMM_SM90_128, thin = shape.columns <= 64;
-    const int64_t tiles = plain ? gemm_blocks(m, 256) * gemm_blocks(n, 128)
-                                : gemm_blocks(n, 128) * gemm_blocks(m, shape.columns);
+    const int64_t m = p->m, n = p->n, k = p->k;
+    const bool plain = tile == GEMM_SM90_128, wide = tile == GEMM_SM90_WIDE;
+    const bool pair = tile == GEMM_SM90_PAIR_192 || tile == GEMM_SM90_PAIR_256;
+    const bool thin = shape.columns <= 64;
+    const int64_t tiles = plain  ? gemm_blocks(m, 256) * gemm_blocks(n, 128)
+                          : wide ? gemm_blocks(m, 128) * gemm_blocks(n, 256)
+                                 : gemm_blocks(n, pair ? 256 : 128) * gemm_blocks(m, shape.columns);
     const int64_t at_once =
-        thin && splits > 3 ? sms / splits : gemm_sm90_at_once(plain ? 2 : splits, sms);
+        thin && splits > 3 ? sms / splits : gemm_sm90_at_once(plain || pair ? 2 : splits, sms);
     const int64_t stages = gemm_blocks(k, 64), share = gemm_blocks(stages, splits);
-    const int64_t outside = plain ? 0 : gemm_blocks(m, shape.columns) * shape.columns - m;
-    const int64_t clocks = shape.clocks + outside * 19 / 10;
+    const int64_t rows = gemm_blocks(m, shape.columns), outside = rows * shape.columns - m;
+    const int64_t clocks =
+        gemm_sm90_stage_clocks(tile, p, plain || wide ? 0 : outside * 19 / 10 / (pair ? rows : 1));
     const int64_t column = splits == 2   ? (thin ? 60 : 51)
                            : splits == 3 ? (thin ? 26 : 43)
                            : splits == 4 ? 54
@@ -201,19 +236,20 @@ static inline uint64_t gemm_sm90_stream_bytes(int64_t sms)
 }
 
 /* Clocks as above. The flags are cleared by a launch before, and sums go through the L2. */
-static inline int64_t gemm_sm90_stream_clocks(int64_t m, int64_t n, int64_t k, int64_t sms)
+static inline int64_t gemm_sm90_stream_clocks(const struct gemm_sm90_product *p, int64_t sms)
 {
     const struct gemm_sm90_shape shape = gemm_sm90_shape_of(GEMM_SM90_TURNED_256);
-    const int64_t tiles = gemm_blocks(n, 128) * gemm_blocks(m, shape.columns);
-    const int64_t stages = gemm_blocks(k, 64),
-                  outside = gemm_blocks(m, shape.columns) * shape.columns - m;
+    const int64_t tiles = gemm_blocks(p->n, 128) * gemm_blocks(p->m, shape.columns);
+    const int64_t stages = gemm_blocks(p->k, 64),
+                  outside = gemm_blocks(p->m, shape.columns) * shape.columns - p->m;
     const int64_t others = tiles < sms ? gemm_blocks(sms, tiles) : 1;
-    const int64_t work = gemm_blocks(tiles * stages, sms) * (shape.clocks + outside * 19 / 10) +
+    const int64_t work = gemm_blocks(tiles * stages, sms) *
+                             gemm_sm90_stage_clocks(GEMM_SM90_TURNED_256, p, outside * 19 / 10) +
                          (tiles / sms + 1) * 840;
     const int64_t after = 9000 + (1 + others) * (int64_t)(GEMM_SM90_STREAM_SUMS / 35);
     if (tiles * stages < 4 * sms)
         return INT64_MAX;
-    return gemm_sm90_together(work, gemm_sm90_memory_clocks(m, n, k)) + after;
+    return gemm_sm90_together(work, gemm_sm90_memory_clocks(p->m, p->n, p->k)) + after;
 }
 
 /*
@@ -222,50 +258,48 @@ static inline int64_t gemm_sm90_stream_clocks(int64_t m, int64_t n, int64_t k, i
  * longer than the best tile of each, in the geometric mean. Those of up to 64 columns were fitted
  * again to 20 shapes of up to 128 rows, where the choices take 0.05 % longer (1.16 % before).
  */
-static inline struct gemm_sm90_choice gemm_sm90_choose(int64_t m, int64_t n, int64_t k, int64_t sms,
-                                                       bool stream)
+static inline struct gemm_sm90_choice gemm_sm90_choose(const struct gemm_sm90_product *p,
+                                                       int64_t sms)
 {
     static const int shares[] = {1, 2, 3, 4, 8};
     struct gemm_sm90_choice best = {GEMM_SM90_TURNED_256, 1, false, false};
     int64_t least = INT64_MAX;
 
-    for (int tile = GEMM_SM90_128; tile < GEMM_SM90_WIDE; tile++)
-        for (int i = 0; i < (tile == GEMM_SM90_128 ? 1 : 5); i++)
+    for (int tile = GEMM_SM90_128; tile < GEMM_SM90_TILES; tile++) {
+        const bool shared = tile >= GEMM_SM90_TURNED_16 && tile <= GEMM_SM90_TURNED_256;
+        if (tile == GEMM_SM90_WIDE && p->m <= 128)
+            continue;
+        for (int i = 0; i < (shared ? 5 : 1); i++)
             for (int rest = 0; rest < (i == 0 ? 1 : 2); rest++) {
                 const struct gemm_sm90_choice choice = {(enum gemm_sm90_tile)tile, shares[i],
                                                         rest != 0, false};
-                if (shares[i] > gemm_blocks(k, 64))
+                if (shares[i] > gemm_blocks(p->k, 64))
                     continue;
-                const int64_t clocks = gemm_sm90_clocks(&choice, m, n, k, sms);
+                const int64_t clocks = gemm_sm90_clocks(&choice, p, sms);
                 if (clocks < least) {
                     best = choice;
                     least = clocks;
                 }
             }
+    }
     /* Where memory is the limit the wide tile asks for the thin operand half as often. */
-    const int64_t memory = gemm_sm90_memory_clocks(m, n, k);
-    const int64_t wide =
-        gemm_blocks(gemm_blocks(n, 256), sms) *
-        (gemm_blocks(k, 64) * gemm_sm90_shape_of(GEMM_SM90_TURNED_256).clocks + 840);
-    if (m > 64 && m <= 128 && wide < memory && memory + wide / 8 < least - least / 50) {
-        best.tile = GEMM_SM90_WIDE;
-        best.splits = 1;
-        best.rest = false;
+    const int64_t memory = gemm_sm90_memory_clocks(p->m, p->n, p->k);
+    const int64_t wide = gemm_blocks(gemm_blocks(p->n, 256), sms) *
+                         (gemm_blocks(p->k, 64) * gemm_sm90_shape_of(GEMM_SM90_WIDE).clocks + 840);
+    if (p->m > 64 && p->m <= 128 && wide < memory && memory + wide / 8 < least - least / 50) {
+        best = (struct gemm_sm90_choice){GEMM_SM90_WIDE, 1, false, false};
     }
     /* Less is known of the difference between two tiles than of what stream-K saves. */
-    if (stream && best.tile == GEMM_SM90_TURNED_256 &&
-        gemm_sm90_stream_clocks(m, n, k, sms) < least - least / 25) {
-        best.splits = 1;
-        best.rest = false;
-        best.stream = true;
+    if (best.tile >= GEMM_SM90_TURNED_256 && gemm_sm90_stream_clocks(p, sms) < least - least / 25) {
+        best = (struct gemm_sm90_choice){GEMM_SM90_TURNED_256, 1, false, true};
     }
     return best;
 }
 
 /* What the choice needs beside its tensors. */
-static inline uint64_t gemm_sm90_workspace(int64_t m, int64_t n, int64_t k, int64_t sms)
+static inline uint64_t gemm_sm90_workspace(const struct gemm_sm90_product *p, int64_t sms)
 {
-    return gemm_sm90_choose(m, n, k, sms, true).stream ? gemm_sm90_stream_bytes(sms) : 0;
+    return gemm_sm90_choose(p, sms).stream ? gemm_sm90_stream_bytes(sms) : 0;
 }
 
 /* ---- e4m3 (gemm_fp8_sm90.cu) ---- */

@@ -41,9 +41,8 @@ static enum kg_status prepare(const struct product_sizes *problem, const struct 
 
 static uint64_t workspace_bytes(const struct product_sizes *problem, const struct kg_device *device)
 {
-    return problem->dtype == KG_F32
-               ? 0
-               : gemm_sm90_workspace(problem->m, problem->n, problem->k, device->sm_count);
+    const struct gemm_sm90_product product = {problem->m, problem->n, problem->k, false};
+    return problem->dtype == KG_F32 ? 0 : gemm_sm90_workspace(&product, device->sm_count);
 }
 
 static enum kg_status launch(const struct product_sizes *problem, const struct kg_args *args)

@@ -113,16 +113,16 @@ __global__ void __launch_bounds__(THREADS, P::RESIDENT)
     extern __shared__ __align__(1024) unsigned char shared[];
     using T = typename P::T;
     using plan = shared_plan<P, BIAS_RELU>;
-    constexpr bool HOLD = sizeof(T) == 2;
+    constexpr bool HOLD = sizeof(T) == 2, SHARES = P::TURNED && P::CLUSTER == 1;
     constexpr int GROUP = 2048 / (P::BM * P::CLUSTER); /* a wave is then about 2048 x 2048 */
     const uint32_t base = ptx::shared_address(shared);
     const ring<P::STAGES> stages = {base + plan::BARRIERS};
     const int warpgroup = uniform((int)threadIdx.x / WARPGROUP);
-    const int splits = P::TURNED ? (int)p.splits : 1, blocks = P::CLUSTER * splits;
-    const int rank = (int)ptx::cluster_rank(); /* of a turned tile the share of k */
-    const int share = P::TURNED ? rank : 0, pair = P::TURNED ? 0 : rank;
-    const int first_k = P::TURNED ? share * p.blocks_k / splits : 0;
-    const int end_k = P::TURNED ? (share + 1) * p.blocks_k / splits : p.blocks_k;
+    const int splits = SHARES ? (int)p.splits : 1, blocks = P::CLUSTER * splits;
+    const int rank = (int)ptx::cluster_rank(); /* the share of k, or which block of a pair */
+    const int share = SHARES ? rank : 0, pair = SHARES ? 0 : rank;
+    const int first_k = SHARES ? share * p.blocks_k / splits : 0;
+    const int end_k = SHARES ? (share + 1) * p.blocks_k / splits : p.blocks_k;
     const int begin = p.begin + (int)blockIdx.x / blocks, step = (int)gridDim.x / blocks;
 
     if constexpr (P::TURNED)
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(THREADS, P::RESIDENT)
             if constexpr (P::CLUSTER > 1)
                 close_ring<P>(stages, at);
         }
-        if (P::TURNED && splits > 1) { /* both times that the cluster meets */
+        if (SHARES && splits > 1) { /* both times that the cluster meets */
             __syncwarp();
             ptx::cluster_arrive();
             ptx::cluster_wait();
@@ -171,7 +171,7 @@ __global__ void __launch_bounds__(THREADS, P::RESIDENT)
         multiply_tile<P>(me, acc, held, staging, end_k - first_k,
                          end_k == p.blocks_k ? p.last_steps : STEPS);
         if constexpr (P::TURNED) {
-            if (splits > 1) {
+            if (SHARES && splits > 1) {
                 if (splits == 2)
                     add_shares<P, BIAS_RELU, 2>(p, acc, base, share, m0, n0);
                 else if (splits == 3)
@@ -513,7 +513,7 @@ template <typename P, bool BIAS_RELU> static enum kg_status prepare(bool stream)
     const enum kg_status status = tensor_map_open();
     if (status != KG_OK)
         return status;
-    if constexpr (P::TURNED && P::BN == 256)
+    if constexpr (P::TURNED && P::BN == 256 && P::CLUSTER == 1)
         if (stream)
             return allow_shared(stream_kernel<P, BIAS_RELU>, shared_plan<P, BIAS_RELU>::BYTES);
     return allow_shared(kernel<P, BIAS_RELU>, shared_plan<P, BIAS_RELU>::BYTES);
@@ -525,7 +525,7 @@ static enum kg_status run_tile(const struct gemm_sm90_choice &choice, const stru
 {
     if (call == NULL)
         return prepare<P, BIAS_RELU>(choice.stream);
-    if constexpr (P::TURNED && P::BN == 256)
+    if constexpr (P::TURNED && P::BN == 256 && P::CLUSTER == 1)
         if (choice.stream)
             return launch_stream<P, BIAS_RELU>(turned(*call));
     if constexpr (P::TURNED)
@@ -560,6 +560,10 @@ static enum kg_status run_choice(const struct gemm_sm90_choice &choice,
         return run_tile<product<T, 224, 4, 1, B_K, true, true>, BIAS_RELU>(choice, call);
     case GEMM_SM90_TURNED_256:
         return run_tile<product<T, 256, 4, 1, B_K, true, true>, BIAS_RELU>(choice, call);
+    case GEMM_SM90_PAIR_192:
+        return run_tile<product<T, 192, 5, 2, B_K, true, true>, BIAS_RELU>(choice, call);
+    case GEMM_SM90_PAIR_256:
+        return run_tile<product<T, 256, 4, 2, B_K, true, true>, BIAS_RELU>(choice, call);
     case GEMM_SM90_WIDE:
         return run_tile<product<T, 256, 4, 1, true, B_K>, BIAS_RELU>(choice, call);
     default:
@@ -575,7 +579,8 @@ static enum kg_status run(int64_t m, int64_t n, int64_t k, const struct gemm_cal
     const enum kg_status status = count_sms(&sms);
     if (status != KG_OK)
         return status;
-    return run_choice<T, B_K, BIAS_RELU>(gemm_sm90_choose(m, n, k, sms, true), call);
+    const struct gemm_sm90_product product = {m, n, k, B_K};
+    return run_choice<T, B_K, BIAS_RELU>(gemm_sm90_choose(&product, sms), call);
 }
 
 } // namespace gemm_sm90

@@ -8,7 +8,8 @@
  * them and sends it to both, which takes a third of the bytes from L2.
  *
  * The tile of a turned product is that of C transposed, which the epilogue turns back: the operand
- * with few rows is B. Its blocks share nothing: what multicast saves, no multiprocessor lacks.
+ * with few rows is B. Its blocks share nothing, unless they are a pair: what multicast saves, no
+ * multiprocessor lacks, where a line of 128 bytes is one of the L2's.
  *
  * An operand is K-major (A[M,K], B[N,K] row-major) or MN-major (A[K,M], B[K,N] row-major; 16-bit
  * types only). A stage holds 128 bytes of k: 64 halves or 32 floats. What lies outside of a matrix
@@ -43,7 +44,7 @@ struct product {
     /* Columns of a tile that leave at once. */
     static constexpr int PIECE = !TURNED || BN == 256 || BN == 128 ? 64 : BN % 32 == 0 ? 32 : 16;
     static constexpr int PIECES = BN / PIECE, STAGING_PANEL = PIECE * PANEL_ROW_BYTES;
-    static_assert(!TURNED || (sizeof(T) == 2 && B_K && CLUSTER == 1), "what is turned");
+    static_assert(!TURNED || (sizeof(T) == 2 && B_K), "what is turned");
     static_assert((A_K && B_K) || sizeof(T) == 2, "tf32 has K-major operands only");
     static_assert(B_K || B_SHARE % 64 == 0, "panels of 64 columns");
 };

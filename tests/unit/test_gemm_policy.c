@@ -5,14 +5,22 @@
 
 enum { SMS = 132 };
 
-static const int columns_of[GEMM_SM90_WIDE] = {256, 128, 16, 32, 64, 96, 128, 160, 192, 224, 256};
+static const int columns_of[GEMM_SM90_PAIR_192] = {256, 128, 16,  32,  64, 96,
+                                                   128, 160, 192, 224, 256};
+
+static struct gemm_sm90_choice choose(int64_t m, int64_t n, int64_t k, bool b_k)
+{
+    return gemm_sm90_choose(&(struct gemm_sm90_product){m, n, k, b_k}, SMS);
+}
 
 static void is_possible(int64_t m, int64_t n, int64_t k, int64_t sms)
 {
-    const struct gemm_sm90_choice c = gemm_sm90_choose(m, n, k, sms, true);
-    if (c.tile == GEMM_SM90_WIDE && c.splits == 1 && !c.rest && !c.stream)
+    const struct gemm_sm90_choice c =
+        gemm_sm90_choose(&(struct gemm_sm90_product){m, n, k, n % 3 == 0}, sms);
+    if (c.tile >= GEMM_SM90_PAIR_192 && c.tile < GEMM_SM90_TILES && c.splits == 1 && !c.rest &&
+        !c.stream)
         return;
-    if (c.tile <= GEMM_SM90_256 || c.tile >= GEMM_SM90_WIDE)
+    if (c.tile <= GEMM_SM90_256 || c.tile >= GEMM_SM90_PAIR_192)
         fail_msg("%lld x %lld x %lld: tile %d", (long long)m, (long long)n, (long long)k, c.tile);
     const int64_t tiles = gemm_blocks(n, 128) * gemm_blocks(m, columns_of[c.tile]);
     if (c.splits < 1 || c.splits > 8 || c.splits > gemm_blocks(k, 64) ||
@@ -68,10 +76,13 @@ TEST(thin_products_get_thin_tiles_and_large_ones_wide)
         {128, 20480, 5120, GEMM_SM90_TURNED_128, true},
         {128, 128256, 4096, GEMM_SM90_WIDE, false},
         {8192, 8192, 8192, GEMM_SM90_TURNED_256, false},
+        {640, 6016, 3008, GEMM_SM90_WIDE, false},      /* 120 tiles; 141 if they were turned */
+        {2048, 4544, 4544, GEMM_SM90_PAIR_192, false}, /* 198 halves of pairs in three waves */
+        {3000, 5120, 4096, GEMM_SM90_PAIR_192, false},
+        {3000, 5128, 4104, GEMM_SM90_PAIR_256, false}, /* lines that lie in two of the L2's */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct gemm_sm90_choice c =
-            gemm_sm90_choose(cases[i].m, cases[i].n, cases[i].k, SMS, true);
+        const struct gemm_sm90_choice c = choose(cases[i].m, cases[i].n, cases[i].k, true);
         if (c.tile != cases[i].tile || (c.splits > 1) != cases[i].shares)
             fail_msg("case %zu: tile %d, %d shares", i, c.tile, c.splits);
     }
@@ -80,10 +91,9 @@ TEST(thin_products_get_thin_tiles_and_large_ones_wide)
 /* Sums of a tile for each block, and two flags. */
 TEST(stream_k_serves_where_waves_leave_much_over)
 {
-    assert_true(gemm_sm90_choose(1000, 3584, 18944, SMS, true).stream);
-    assert_int_equal(gemm_sm90_workspace(1000, 3584, 18944, SMS), SMS * (256 * 128 * 4 + 2 * 4));
-    assert_false(gemm_sm90_choose(1000, 3584, 18944, SMS, false).stream);
-    assert_int_equal(gemm_sm90_workspace(8192, 8192, 8192, SMS), 0);
+    const struct gemm_sm90_product few = {1000, 3584, 18944, true}, many = {8192, 8192, 8192, true};
+    assert_int_equal(gemm_sm90_workspace(&few, SMS), SMS * (256 * 128 * 4 + 2 * 4));
+    assert_int_equal(gemm_sm90_workspace(&many, SMS), 0);
 }
 
 TEST(products_of_fp8_get_the_tile_that_is_measured_best)
