@@ -112,8 +112,8 @@ static inline struct gemm_sm90_shape gemm_sm90_shape_of(enum gemm_sm90_tile tile
 {
     static const struct gemm_sm90_shape shapes[GEMM_SM90_TILES] = {
         {0, 0, 0},         {128, 636, 712},  {16, 510, 510},    {32, 539, 539},    {64, 618, 618},
-        {96, 616, 960},    {128, 735, 1130}, {160, 676, 967},   {192, 852, 1150},  {224, 889, 1067},
-        {256, 1072, 1330}, {192, 818, 830},  {256, 1072, 1080}, {256, 1072, 1286},
+        {96, 616, 960},    {128, 735, 1130}, {160, 676, 967},   {192, 852, 1150},  {224, 960, 1150},
+        {256, 1072, 1330}, {192, 818, 830},  {256, 1072, 1080}, {256, 1120, 1330},
     };
     return shapes[tile];
 }
@@ -136,15 +136,15 @@ struct gemm_sm90_product {
     bool b_k;
 };
 
-/* Clocks of a stage, of which the columns outside of the matrix cost `outside`. */
+/* Clocks of a stage, of which the columns outside of the matrix cost `outside`. Where the lines of
+ * one matrix alone lie in two of the L2's, it gives enough. */
 static inline int64_t gemm_sm90_stage_clocks(enum gemm_sm90_tile tile,
                                              const struct gemm_sm90_product *p, int64_t outside)
 {
     const struct gemm_sm90_shape shape = gemm_sm90_shape_of(tile);
-    const int apart = (p->k % 64 != 0) + ((p->b_k ? p->k : p->n) % 64 != 0);
-    const int64_t inside = shape.clocks + outside, lines = (shape.clocks + shape.apart) / 2;
-    const int64_t both = apart == 0 ? 0 : apart == 1 ? lines : shape.apart;
-    return inside > both ? inside : both;
+    const bool apart = p->k % 64 && (p->b_k ? p->k : p->n) % 64;
+    const int64_t inside = shape.clocks + outside;
+    return apart && shape.apart > inside ? shape.apart : inside;
 }
 
 /* Clusters of so many blocks that run at once: parts of 16 to 18 multiprocessors hold whole ones.
@@ -179,8 +179,11 @@ static inline int64_t gemm_sm90_clocks(const struct gemm_sm90_choice *choice,
         thin && splits > 3 ? sms / splits : gemm_sm90_at_once(plain || pair ? 2 : splits, sms);
     const int64_t stages = gemm_blocks(k, 64), share = gemm_blocks(stages, splits);
     const int64_t rows = gemm_blocks(m, shape.columns), outside = rows * shape.columns - m;
+    /* One row of tiles has them: of its waves a multiprocessor gets so many. */
+    const int64_t waves = gemm_blocks(tiles, at_once);
+    const int64_t cut = pair ? 1 : gemm_blocks(waves, rows), of = pair ? rows : waves;
     const int64_t clocks =
-        gemm_sm90_stage_clocks(tile, p, plain || wide ? 0 : outside * 19 / 10 / (pair ? rows : 1));
+        gemm_sm90_stage_clocks(tile, p, plain || wide ? 0 : outside * 19 / 10 * cut / of);
     const int64_t column = splits == 2   ? (thin ? 60 : 51)
                            : splits == 3 ? (thin ? 26 : 43)
                            : splits == 4 ? 54
