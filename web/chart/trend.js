@@ -2,8 +2,8 @@
 // trend.js: the trend of a case: its lines, what one can do with them, and what they say.
 //
 // All plots share x, and are one tab stop. What is known of the chart is one object, `t`, which the
-// parts share: trend_draw.js draws it, moves its range and says what it is of, trend_point.js has the
-// point that is told of.
+// parts share: trend_draw.js draws it, moves its range and says what it is of, trend_point.js has
+// the point that is told of.
 //
 //   t.whole: the answer of the server; model: as it is drawn
 //   t.range: of x; events; errorLimit: above which a result is wrong, or null
