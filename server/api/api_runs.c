@@ -14,20 +14,8 @@
 #define DIGITS 7 /* of a number, more than a row shows */
 
 static const char *const brief_columns[] = {
-    "id",
-    "verdict",
-    "reason",
-    "p50_ns",
-    "baseline_p50_ns",
-    "ratio",
-    "ratio_lo",
-    "ratio_hi",
-    "mde",
-    "threshold",
-    "peer",
-    "peer_ratio",
-    "ceiling",
-    "warning",
+    "id",       "verdict", "reason",    "p50_ns", "baseline_p50_ns", "ratio",   "ratio_lo",
+    "ratio_hi", "mde",     "threshold", "peer",   "peer_ratio",      "ceiling", "warning",
 };
 #define N_BRIEF (sizeof brief_columns / sizeof brief_columns[0])
 
