@@ -60,6 +60,15 @@ describe("a merge request", { skip }, () => {
                 { hasText: WRONG }).innerText(), /this change's, beside main's alert 4711/);
         });
 
+    it.test("of how many devices it is: each is judged", {}, async (page) => {
+        const devices = Array.from({ length: 12 }, (_, i) => `device-${i}`);
+        await alter(page, "**/api/v1/pushes?*", ({ pushes: [run] }) => ({ pushes:
+            devices.map((name) => ({ ...run, device: name, device_name: name })) }));
+        await it.open(page, "#/change/831");
+        const heads = await page.locator("[aria-label='Red cases'] thead th").allInnerTexts();
+        assert.deepEqual(heads.slice(1), devices);
+    });
+
     it.test("it fits a telephone; a number that no run has says how to record one",
         PHONE, async (page) => {
             await it.open(page, "#/change/831");

@@ -45,6 +45,15 @@ describe("explore", { skip }, () => {
         await until(page, () => document.querySelectorAll(".lines li").length === 3);
     });
 
+    it.test("a line whose answer does not come is not said to have no time",
+        { allowFailures: true }, async (page) => {
+            await page.route("**/api/v1/trends?*", (route) => route.fulfill({ status: 503,
+                json: { detail: "The database cannot be read now." } }));
+            await it.open(page, lines(`${REGRESSED}|${GPU}`));
+            assert.match(await page.locator("main").innerText(),
+                /The database cannot be read now/);
+        });
+
     it.test("the file has exactly what is drawn, the picture and the link are there",
         {}, async (page) => {
             const { series } = await it.ask(`trends?${new URLSearchParams({

@@ -236,6 +236,17 @@ describe("shell", { skip }, () => {
             assert.deepEqual(await back(), [down, ""]);
         });
 
+    it.test("what the server has too much of is asked for again", { allowFailures: true },
+        async (page) => {
+            let asked = 0;
+            await page.route("**/api/v1/machines*", (route) => (++asked > 2 ? route.continue()
+                : route.fulfill({ status: 429, headers: { "Retry-After": "0" },
+                    json: { detail: "Too many." } })));
+            await it.open(page, "#/runs");
+            assert.equal(asked, 3);
+            assert.ok(await page.locator("main tbody tr").count() > 0);
+        });
+
     it.test("what is not there is said, and leads on", { allowFailures: true }, async (page) => {
         for (const hash of ["#/nothing", "#/run/ffffffff", caseAddress("gemm/none"),
             "#/case", "#/constructor", "#/runs?after=nonsense"]) {

@@ -7,6 +7,7 @@
 import { queryText } from "./dom.js";
 
 const KEY = "kernel-gate-token";
+const TRIES = 10;
 
 /** The token, or null. */
 export function token() {
@@ -30,12 +31,22 @@ export class ApiError extends Error {
 export const apiUrl = (path, parameters) =>
     `api/v1/${path}${queryText(parameters).replaceAll("+", "%20")}`; // the server takes + as itself
 
+/** An address has few long answers at once: the server refuses more, and says when to ask again. */
+async function fetchInTurn(url, options) {
+    for (let tries = 1; ; tries++) {
+        const response = await fetch(url, options);
+        if (response.status !== 429 || tries === TRIES) return response;
+        const wait = Number(response.headers.get("Retry-After"));
+        await new Promise((resolve) => setTimeout(resolve, wait * 1000));
+    }
+}
+
 /** The page says at once when the server is away, and when it is back: news.js. */
 async function send(url, options) {
     const headers = { ...options.headers };
     if (token()) headers.Authorization = `Bearer ${token()}`;
     try {
-        const response = await fetch(url, { ...options, headers });
+        const response = await fetchInTurn(url, { ...options, headers });
         window.dispatchEvent(new Event("reached"));
         return response;
     } catch (error) {

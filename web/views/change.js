@@ -13,7 +13,6 @@ import { badge, icon, rank } from "../frame/verdict.js";
 import { causesOf, loadRun } from "./run_causes.js";
 
 const RUNS = 200; // of a merge request
-const DEVICES = 8;
 
 /** Where a CI job is, if it is a place on the web. */
 const jobLink = ({ job }) => /^https?:\/\//.test(job ?? "") &&
@@ -23,8 +22,8 @@ const runBadge = (run) => [h("a", { href: address(`run/${run.uuid}`), title: `Ru
     badge(run.verdict)), " ", jobLink(run)];
 
 /** The newest run of each device, with its cases and whose fault its red ones are. */
-const judge = (runs, signal) => Promise.all([...Map.groupBy(runs, (run) => run.device).values()]
-    .slice(0, DEVICES).map(async ([run]) => {
+const judge = (runs, signal) => Promise.all(
+    [...Map.groupBy(runs, (run) => run.device).values()].map(async ([run]) => {
         const document = await loadRun(run.uuid, signal);
         return { run, document, causes: await causesOf(document, signal) };
     }));
