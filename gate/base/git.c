@@ -11,8 +11,9 @@
 #define GIT_TIMEOUT_S 20.0
 #define GIT_WORDS_MAX 15
 
-/* `why` gets the first line of what git complains of, unless it is NULL. */
-static void ask(git_line_fn fn, void *context, char why[GIT_WHY_SIZE], va_list words)
+/* `why` gets the first line of what git complains of, unless it is NULL. False: git failed before
+ * all that `fn` wants was read. */
+static bool ask(git_line_fn fn, void *context, char why[GIT_WHY_SIZE], va_list words)
 {
     char *argv[GIT_WORDS_MAX + 1] = {(char *)"git"};
     struct process p = {0};
@@ -29,18 +30,20 @@ static void ask(git_line_fn fn, void *context, char why[GIT_WHY_SIZE], va_list w
     }
     if (event == PROCESS_END && p.input.len) /* a last line without an end */
         fn(context, p.input.data);
-    process_finish(&p, GIT_TIMEOUT_S);
+    const bool ended = process_finish(&p, GIT_TIMEOUT_S) == 0 && event == PROCESS_END;
     p.complaint[strcspn(p.complaint, "\n")] = '\0';
     if (why)
         utf8_print(why, GIT_WHY_SIZE, "%s", started ? p.complaint : err.message);
+    return started && (ended || !more);
 }
 
-void git_lines(git_line_fn fn, void *context, ...)
+bool git_lines(git_line_fn fn, void *context, ...)
 {
     va_list words;
     va_start(words, context);
-    ask(fn, context, NULL, words);
+    const bool good = ask(fn, context, NULL, words);
     va_end(words);
+    return good;
 }
 
 struct wanted_line {
@@ -67,24 +70,23 @@ bool git_line(char *out, size_t size, ...)
     return wanted.found;
 }
 
-/* A range comes as two lines, --verify or not. */
+/* To the end: git says only there that a range is no commit. */
 static bool take_commit(void *context, const char *line)
 {
     struct wanted_line *w = context;
-    w->found = !w->out[0] && hex_is(line, 40);
+    w->found = hex_is(line, 40);
     snprintf(w->out, w->size, "%s", line);
-    return w->found;
+    return true;
 }
 
 bool git_commit(char commit[41], char why[GIT_WHY_SIZE], ...)
 {
     struct wanted_line wanted = {commit, 41, false};
     va_list words;
-    commit[0] = '\0';
     va_start(words, why);
-    ask(take_commit, &wanted, why, words);
+    const bool found = ask(take_commit, &wanted, why, words) && wanted.found;
     va_end(words);
-    if (!wanted.found)
+    if (!found)
         commit[0] = '\0';
-    return wanted.found;
+    return found;
 }

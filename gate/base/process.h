@@ -92,8 +92,8 @@ bool git_line(char *out, size_t size, ...) __attribute__((sentinel));
 
 /* Receives one line; false ends the reading. */
 typedef bool (*git_line_fn)(void *context, const char *line);
-/* The same for each line of the output. Nothing comes where there is no git. */
-void git_lines(git_line_fn fn, void *context, ...) __attribute__((sentinel));
+/* The same for each line of the output. False: git failed, and there may have been more lines. */
+bool git_lines(git_line_fn fn, void *context, ...) __attribute__((sentinel));
 
 #define GIT_WHY_SIZE 200
 

@@ -20,27 +20,34 @@ static void set_author(const char *name, struct origin *o)
         memcpy(o->author, name, len + 1);
 }
 
+struct commit_lines {
+    struct origin *o;
+    int n;
+};
+
+static bool take_commit_line(void *context, const char *line)
+{
+    struct commit_lines *l = context;
+    struct origin *o = l->o;
+    if (l->n == 0 && !hex_is(line, 40))
+        return true; /* log.showSignature */
+    const int n = l->n++;
+    if (n < 2) /* of several parents the first */
+        snprintf(n == 0 ? o->commit : o->parent, sizeof o->commit, "%.40s", line);
+    else if (n == 2)
+        set_author(line, o);
+    else
+        snprintf(o->subject, sizeof o->subject, "%.*s", (int)sizeof o->subject - 1, line);
+    return n < 3;
+}
+
 /* A commit's parent, subject and author; false when git does not know it here. */
 static bool read_commit(const char *revision, struct origin *o)
 {
-    char line[4096] = "", *at = line, *part[4];
+    struct commit_lines lines = {o, 0};
     o->commit[0] = o->parent[0] = o->subject[0] = o->author[0] = '\0';
-    git_line(line, sizeof line, "log", "-1", "--format=%H%x1f%P%x1f%aN%x1f%s", revision, NULL);
-    for (size_t i = 0; i < 4; i++) {
-        part[i] = at;
-        at += strcspn(at, i < 3 ? "\x1f" : "");
-        if (*at)
-            *at++ = '\0';
-    }
-    if (!hex_is(part[0], 40))
-        return false;
-    memcpy(o->commit, part[0], sizeof o->commit);
-    part[1][strcspn(part[1], " ")] = '\0';
-    if (hex_is(part[1], 40))
-        memcpy(o->parent, part[1], sizeof o->parent);
-    set_author(part[2], o);
-    snprintf(o->subject, sizeof o->subject, "%.*s", (int)sizeof o->subject - 1, part[3]);
-    return true;
+    git_lines(take_commit_line, &lines, "log", "-1", "--format=%H%n%P%n%aN%n%s", revision, NULL);
+    return lines.n > 0;
 }
 
 /* The stored baselines are no part of what is measured, and a run may itself have changed them:

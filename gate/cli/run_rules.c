@@ -31,8 +31,7 @@ static bool read_old(const char *commit, const char *path, struct buf *out)
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 1,
              slash ? path : ".");
     snprintf(name, sizeof name, "%s:./%s", commit, slash ? slash + 1 : path);
-    git_lines(take_line, out, "-C", folder, "show", name, NULL);
-    return out->len && !out->failed;
+    return git_lines(take_line, out, "-C", folder, "show", name, NULL) && out->len && !out->failed;
 }
 
 __attribute__((format(printf, 2, 3))) static void note(struct run_rules *r, const char *format, ...)

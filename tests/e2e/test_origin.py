@@ -197,6 +197,14 @@ class Origin(FakeRuns):
         told = self.origin()
         self.assertEqual((told["author"], told["subject"]), ("Ada\tByrne", "one\ttwo"))
 
+    def test_a_merge_of_many(self):
+        tree = self.git("rev-parse", "HEAD^{tree}")
+        parents = [self.git("commit-tree", tree, "-m", str(i)) for i in range(120)]
+        self.git("checkout", "-q", self.git("commit-tree", tree, "-m", "all of them",
+                                            *(word for p in parents for word in ("-p", p))))
+        told = self.origin()
+        self.assertEqual((told["parent"], told["subject"]), (parents[0], "all of them"))
+
     def test_without_git_the_job_says_who_the_author_is(self):
         for author in "Ada Byrne <ada@example.org>", "Ada Byrne":
             self.assertEqual(self.origin(

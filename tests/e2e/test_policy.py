@@ -4,8 +4,10 @@
 import fcntl
 import json
 import os
+import shutil
 import subprocess
 import unittest
+import unittest.mock
 import xml.etree.ElementTree as ElementTree
 
 from harness import FIRST, GATE, SECOND, SUITE, WORKER, FakeRuns, read_file, write_file
@@ -165,6 +167,21 @@ class Thresholds(FakeRuns):
         self.assertEqual(document["policy"]["changed"],
                          ["gate.json: suite old.json -> suite.json",
                           "gate.json: baselines none -> others"])
+
+
+    def test_what_git_did_not_show_to_its_end_is_not_compared(self):
+        self.accept()
+        self.write(None, "20%")
+        self.git("init", "-q", "-b", "main")
+        self.git("add", "suite.json", "gate.json")
+        self.git("commit", "-q", "-m", "one")
+        self.git("checkout", "-q", "-b", "change")
+        self.write(1.0, "90%")
+        git = write_file(self.path("git"), f'#!/bin/sh\n{shutil.which("git")} "$@" || exit\n'
+                         'for word; do [ "$word" != show ] || exit 1; done\n')
+        os.chmod(git, 0o755)
+        with unittest.mock.patch.dict(os.environ, PATH=f"{self.folder}:{os.environ['PATH']}"):
+            self.assertNotIn("changed", self.run_gate(calls={})[1]["policy"])
 
 
 class NotServed(FakeRuns):

@@ -79,6 +79,7 @@ TEST_WITHIN(bad_names, scene_enter, unit_leave_folder)
                                         "HEAD^{tree}",
                                         "HEAD..HEAD",
                                         "HEAD...HEAD",
+                                        "HEAD...unrelated",
                                         "HEAD^@",
                                         "HEAD^!",
                                         "HEAD^-",
@@ -99,7 +100,7 @@ TEST_WITHIN(bad_names, scene_enter, unit_leave_folder)
     struct revision r = {.path = "as it was"};
     char id[41], message[sizeof unit_folder + 64];
     scene_commit(scene_builds, id);
-    scene_shell("mkdir sub");
+    scene_shell("mkdir sub && git tag unrelated $(git commit-tree HEAD^{tree} -m x)");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct gate_error err = {0};
         assert_int_equal(revision_resolve(names[i], RECIPE(LIBRARY), &r, &err), GATE_USAGE);
