@@ -58,7 +58,10 @@ async function send(url, options) {
 
 async function ask(url, options) {
     const response = await send(url, options);
-    const body = await response.json().catch(() => null);
+    const body = await response.json().catch((error) => {
+        if (error.name === "AbortError") throw error;
+        return null;
+    });
     if (!response.ok || body === null)
         throw new ApiError(response.status,
             body?.detail ?? `The server answered ${response.status}.`);
