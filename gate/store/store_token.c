@@ -34,9 +34,7 @@ enum gate_status store_revoke_token(struct store *s, const char *id, int64_t now
 enum gate_status store_touch_token(struct store *s, const char *id, int64_t now_ms,
                                    struct gate_error *err)
 {
-    return store_change(s,
-                        "UPDATE token SET last_used_ms = ?2 "
-                        "WHERE id = ?1 AND (last_used_ms IS NULL OR last_used_ms < ?2)",
+    return store_change(s, "UPDATE token SET last_used_ms = ?2 WHERE id = ?1",
                         CELLS(cell_text(id), cell_integer(now_ms)), NULL, err);
 }
 

@@ -126,6 +126,9 @@ class Writing(AuthCase):
         self.assertTrue(are_written())
         self.assertEqual(last_use("- 60000"), [(ms - 60000,) for ms, in written])
         until(lambda: are_written() and min(last_use()) >= min(written), "once in a minute")
+        ahead = last_use("+ 3600000")  # the clock was ahead, and was set back
+        self.assertTrue(are_written())
+        self.assertEqual(last_use(), ahead)
 
     def test_whoami(self):
         answer = json.loads(self.get("/api/v1/whoami").bytes)
