@@ -312,6 +312,20 @@ class Trends(History):
                      f"&order=commit&from_commit={first}0", "&branch=" + "x" * 401):
             self.assert_problem(self.server.get(trend + more), 400)
 
+    def test_a_commit_that_two_begin_with_is_none(self):
+        path = os.path.join(self.folder.name, "commits.db")
+        seed(path, 4, devices=1)
+        with contextlib.closing(sqlite3.connect(path)) as db, db:
+            db.execute("UPDATE revision SET commit_id = 'abcdef0' || substr(commit_id, 8)")
+            commits = [commit for commit, in db.execute("SELECT commit_id FROM revision"
+                                                        " WHERE first_ms IS NOT NULL")]
+        server = Server(path)
+        self.addCleanup(server.stop)
+        trend = f"/api/v1/trends?case={GEMV}&device={GPU}&order=commit&from_commit="
+        self.assertGreater(len(set(commits)), 1)
+        self.assertEqual(server.get(trend + commits[0]).status, 200)
+        self.assert_problem(server.get(trend + "abcdef0"), 400)
+
     def test_a_series_is_what_its_newest_point_of_the_range_is(self):
         path = os.path.join(self.folder.name, "roles.db")
         seed(path, 4, devices=1)
@@ -336,7 +350,8 @@ class Trends(History):
                      trend + "&raw=1&limit=5001", trend + "&order=uuid",
                      trend + "&raw=2", trend + "&raw=1&points=5", trend + "&raw=1&order=commit",
                      trend + "&limit=5", trend + "&after=1.2.3.4", trend + "&raw=1&after=x",
-                     trend + "&raw=1&after=1.2.3", trend + "&raw=1&after=99999.1.1.1",
+                     trend + "&raw=1&after=1.2.3", trend + "&raw=1&after=1.2.3.4x",
+                     trend + "&raw=1&after=99999.1.1.1",
                      trend + "&from=-1", trend + "&from=1e3", trend + "&to=9" + "9" * 20,
                      trend + "&provider=A", trend + "&contract=", trend + "&format=xml"):
             self.assert_problem(self.server.get("/api/v1/" + path), 400)
@@ -385,7 +400,7 @@ class Chain(History):
         self.addCleanup(server.stop)
 
         def chains():
-            answer = server.json(f"/api/v1/trends?case={ATTENTION}&device={GPU}"
+            answer = server.json(f"/api/v1/trends?case={IMPROVED}&device={GPU}"
                                  f"&columns={self.NAMES}")
             return {s["contract"]: s["columns"]["chain"] for s in answer["series"]
                     if s["role"] == "candidate"}

@@ -154,17 +154,22 @@ class Import(Records):
         untimed[0]["timing"] = None
         odd = json.loads(json.dumps(sample["arms"]))
         odd[0]["timing"]["p50_lo_ns"] = 2 * odd[0]["timing"]["p50_ns"]
+        bare = json.loads(json.dumps(sample["arms"]))
+        bare[0]["timing"]["p90_ns"] = None
         slow = {"value": 1.03, "lo": 1.025, "hi": 1.035}
         self.lying_case("candidate that was not found right and timed", arms=unverified)
         self.lying_case("candidate that was not found right and timed", arms=untimed)
         self.lying_case("candidate that was not found right and timed", arms=[])
         self.lying_case("/cases/0/arms: the interval of a p50 does not hold it", arms=odd)
+        self.lying_case("/cases/0/arms: a p90 is not known", arms=bare)
         self.lying_case("is 'pass' of a ratio of up to 1.035, over the threshold", ratio=slow)
         self.lying_case("/cases/0/ratio: the interval does not hold its value",
                         ratio={"value": 1, "lo": 1.01, "hi": 1.02})
         self.lying_case("is 'regression' of a ratio of 1.0029, below the threshold",
                         verdict="regression")
-        self.lying_case("is 'pass' of an error that is 2.5 times the baseline's", error_ratio=2.5)
+        for verdict in ("pass", "improvement"):
+            self.lying_case(f"is '{verdict}' of an error that is 2.5 times the baseline's",
+                            verdict=verdict, error_ratio=2.5)
 
     def test_no_case_and_a_case_twice(self):
         self.assert_a_lie(dict(document(2), cases=[], verdict="pass", exit_code=0),

@@ -51,6 +51,22 @@ TEST_WITHIN(what_the_tables_refuse_is_left_out, store_set_up, store_tear_down)
     history_end(&h);
 }
 
+/* What fails for another reason is looked at again. */
+TEST_WITHIN(what_cannot_be_written_now_is_written_later, store_set_up, store_tear_down)
+{
+    struct history h = history_begin(state);
+    bool more = true;
+    h.watched = false;
+    history_add(&h, 60, 20000);
+    history_add(&h, 60, 21000);
+    execute(h.f->path, "CREATE INDEX fails ON alert (abs(kind - kind - 9223372036854775807 - 1))");
+    assert_int_equal(alerts_look(h.s, "main", 600000, &more, &h.f->err), GATE_IO);
+    execute(h.f->path, "DROP INDEX fails");
+    assert_int_equal(alerts_look(h.s, "main", 600000, &more, &h.f->err), GATE_OK);
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    history_end(&h);
+}
+
 /* What is known of runs in the looks of one turn is of the epoch of the run that is looked at. The
  * ids are further apart than there are places for what is known. */
 TEST_WITHIN(a_turn_with_runs_of_two_epochs, store_set_up, store_tear_down)

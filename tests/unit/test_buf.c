@@ -181,6 +181,19 @@ TEST(utf8_trim)
     }
 }
 
+TEST(utf8_join)
+{
+    static const struct {
+        const char *before, *put, *joined;
+    } rows[] = {{"", "b", "b"}, {"a", "b", "a; b"}, {"a", "b\xc3\xa9", "a; b"}, {"a", "", "a; "}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[6];
+        snprintf(text, sizeof text, "%s", rows[i].before);
+        utf8_join(text, sizeof text, "; ", "%s", rows[i].put);
+        assert_string_equal(text, rows[i].joined);
+    }
+}
+
 /* ---- CSV ---- */
 
 TEST(fields)

@@ -532,7 +532,7 @@ TEST(launch_refuses)
     REFUSES(in[0].dtype = KG_F16);
     REFUSES(in[1].shape[0] = 7);
     REFUSES(in[1].stride[1] = 2);
-    REFUSES(out[0].rank = 1);
+    REFUSES(out[0].stride[0] = args.out[0].rank = 1);
     REFUSES(out[0].stride[0] = -5);
 
     other = p;
