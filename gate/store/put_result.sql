@@ -16,7 +16,7 @@ change AS (
   FROM (SELECT 1) LEFT JOIN logged l
   WHERE ?39 IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM result n WHERE n.track_id = ?1 AND n.time_ms > ?2)
-    AND (l.contract IS NOT ?6 OR (?36 > l.baseline_ms AND ?38 <> l.ns)))
+    AND (l.contract IS NOT ?6 OR (?36 > coalesce(l.baseline_ms, 0) AND ?38 <> l.ns)))
 INSERT INTO result (track_id, time_ms, run_id, place_ms, branch, contract, verdict, control_ns, arm,
   role, provider, kernel, p50_ns, p50_lo_ns, p50_hi_ns, p10_ns, p90_ns, tflops, gbps, ceiling,
   sm_clock_mhz, registers, shared_bytes, spill_bytes, rel_err, vendor_error, threshold, ratio,

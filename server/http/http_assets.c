@@ -54,6 +54,13 @@ static const char *type_of(const char *name)
     return NULL;
 }
 
+static int open_beneath(const struct assets *a, const char *path)
+{
+    const struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
+                                 .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
+    return (int)syscall(SYS_openat2, a->root_fd, path, &how, sizeof how);
+}
+
 enum gate_status http_open_assets(struct http *h, struct gate_error *err)
 {
     const char *web_root = h->options.web_root;
@@ -68,10 +75,19 @@ enum gate_status http_open_assets(struct http *h, struct gate_error *err)
         a->all[i][true].tag = etag_of(file->gz, file->gz_size);
     }
     a->root_fd = web_root ? open(web_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    return !web_root || a->root_fd >= 0
-               ? GATE_OK
-               : gate_fail(err, GATE_IO, "cannot open the folder '%s' of --web-root: %s", web_root,
-                           strerror(errno));
+    if (!web_root)
+        return GATE_OK;
+    if (a->root_fd < 0)
+        return gate_fail(err, GATE_IO, "cannot open the folder '%s' of --web-root: %s", web_root,
+                         strerror(errno));
+    int fd = open_beneath(a, ".");
+    if (fd < 0)
+        return gate_fail(err, GATE_IO,
+                         "--web-root takes the system call openat2, which a container or a kernel "
+                         "before 5.6 may refuse: %s",
+                         strerror(errno));
+    close(fd);
+    return GATE_OK;
 }
 
 void http_close_assets(struct http *h)
@@ -93,12 +109,10 @@ static bool get_from_folder(const struct assets *a, const char *path, struct rep
 {
     static const char plain[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./";
-    const struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
-                                 .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
     struct stat st;
     bool is_plain = path[strspn(path, plain)] == '\0' && path[0] != '.' && !strstr(path, "/.") &&
                     !strstr(path, "//");
-    int fd = is_plain ? (int)syscall(SYS_openat2, a->root_fd, path, &how, sizeof how) : -1;
+    int fd = is_plain ? open_beneath(a, path) : -1;
     if (fd < 0)
         return false;
     bool good = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= MAX_FILE &&

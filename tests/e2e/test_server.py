@@ -4,12 +4,15 @@
 sanitized: the server reads requests
 """
 
+import ctypes
+import errno
 import http.client
 import json
 import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import time
@@ -18,6 +21,21 @@ import unittest
 
 from harness import (GEMV, GPU, N_CASES, PATIENCE, SEED, SERVER, SeededCase, Server, seed, watched,
                      write_file)
+
+OPENAT2 = 437
+
+
+def refuse_openat2():
+    """As a container does that does not know the call: a seccomp filter of this process."""
+    load, jump_if_equal, answer = 0x20, 0x15, 0x06
+    rules = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *rule) for rule in (
+        (load, 0, 0, 0), (jump_if_equal, 0, 1, OPENAT2),
+        (answer, 0, 0, 0x50000 | errno.EPERM), (answer, 0, 0, 0x7fff0000))))
+    program = struct.pack("HxxxxxxP", 4, ctypes.addressof(rules))
+    call = ctypes.CDLL(None).prctl
+    if call(38, 1, 0, 0, 0) or call(22, 2, program, 0, 0):
+        raise OSError("the filter is not taken")
+
 
 class Endpoints(SeededCase):
     def test_runs_in_pages(self):
@@ -471,6 +489,14 @@ class Life(unittest.TestCase):
         response = server.get("/", headers={"If-None-Match": tag})
         self.assertEqual((response.status, response.bytes), (200, b"two"))
         self.assertEqual(server.stop(), 0)
+
+    def test_web_root_without_openat2(self):
+        """A page of which no file can be opened would be one that is not there."""
+        done = subprocess.run([SERVER, "--db", self.db, "--web-root", self.folder.name],
+                              preexec_fn=refuse_openat2, stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 74, done.stderr)
+        self.assertIn(b"openat2", done.stderr)
 
 
 if __name__ == "__main__":

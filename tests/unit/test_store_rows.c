@@ -65,6 +65,17 @@ TEST_WITHIN(baseline_log, store_set_up, store_tear_down)
     store_close(s);
 }
 
+TEST_WITHIN(a_baseline_of_no_known_time_is_older_than_others, store_set_up, store_tear_down)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    put_with_baseline(f, s, 10, 100, 0, "e", NULL);
+    put_with_baseline(f, s, 20, 90, 15, "e", NULL);
+    put_with_baseline(f, s, 30, 80, 0, "e", NULL);
+    assert_baselines(f, "lowered 100>90 first 0>100 = 90");
+    store_close(s);
+}
+
 /* A runner that lost its stored baselines takes what it measures as new ones: nobody accepted
  * those. */
 TEST_WITHIN(a_baseline_that_nobody_accepted_is_not_raised, store_set_up, store_tear_down)
