@@ -250,8 +250,6 @@ static inline int64_t gemm_sm90_stream_clocks(const struct gemm_sm90_product *p,
                              gemm_sm90_stage_clocks(GEMM_SM90_TURNED_256, p, outside * 19 / 10) +
                          (tiles / sms + 1) * 840;
     const int64_t after = 9000 + (1 + others) * (int64_t)(GEMM_SM90_STREAM_SUMS / 35);
-    if (tiles * stages < 4 * sms)
-        return INT64_MAX;
     return gemm_sm90_together(work, gemm_sm90_memory_clocks(p->m, p->n, p->k)) + after;
 }
 

@@ -27,7 +27,8 @@ static void is_possible(int64_t m, int64_t n, int64_t k, int64_t sms)
         (c.splits > 1 && c.tile == GEMM_SM90_128))
         fail_msg("%lld x %lld x %lld: %d shares", (long long)m, (long long)n, (long long)k,
                  c.splits);
-    if (c.stream && (c.splits != 1 || c.rest || c.tile != GEMM_SM90_TURNED_256))
+    if (c.stream && (c.splits != 1 || c.rest || c.tile != GEMM_SM90_TURNED_256 ||
+                     tiles * gemm_blocks(k, 64) < 4 * sms))
         fail_msg("%lld x %lld x %lld: stream-K of tile %d", (long long)m, (long long)n,
                  (long long)k, c.tile);
     if (c.rest && (c.splits == 1 || tiles < sms || tiles % sms == 0))
@@ -50,7 +51,8 @@ static void is_possible_in_fp8(int64_t m, int64_t n, int64_t k, int64_t sms)
 
 TEST(every_choice_is_possible)
 {
-    static const int64_t sizes[] = {1, 7, 8, 63, 64, 65, 128, 500, 1000, 4096, 28672, 256000};
+    static const int64_t sizes[] = {1,   7,   8,    63,   64,   65,    128,
+                                    300, 500, 1000, 1025, 4096, 28672, 256000};
     enum { SIZES = sizeof sizes / sizeof *sizes };
     static const int64_t sms[] = {SMS, 24, 18}; /* of 18, parts hold no cluster of three */
     for (int i = 0; i < SIZES * SIZES * SIZES * 3; i++) {
