@@ -474,14 +474,15 @@ class Life(unittest.TestCase):
         write("web/key.pem", "key")
         os.symlink(os.path.join(outside, "secret.js"), os.path.join(root, "link.js"))
         os.symlink(outside, os.path.join(root, "dir"))
+        os.symlink("a.js", os.path.join(root, "sub", "again.js"))
         os.mkfifo(os.path.join(root, "pipe.js"))
         os.mkdir(os.path.join(root, "folder.js"))
         server = Server(self.db, "--web-root", root)
         self.assertEqual(server.get("/").bytes, b"one")
         self.assertEqual(server.get("/sub/a.js").bytes, b"a")
-        for path in ("/link.js", "/dir/secret.js", "/../outside/secret.js", "/.hidden.js",
-                     "/key.pem", "/pipe.js", "/folder.js", "/sub", "/sub/", "/sub//a.js",
-                     "/sub/../index.html", "/%2e%2e/outside/secret.js", "/app.js"):
+        for path in ("/link.js", "/sub/again.js", "/dir/secret.js", "/../outside/secret.js",
+                     "/.hidden.js", "/key.pem", "/pipe.js", "/folder.js", "/sub", "/sub/",
+                     "/sub//a.js", "/sub/../index.html", "/%2e%2e/outside/secret.js", "/app.js"):
             self.assertEqual(server.get(path).status, 404, path)
         tag = server.get("/").getheader("ETag")
         self.assertEqual(server.get("/", headers={"If-None-Match": tag}).status, 304)
