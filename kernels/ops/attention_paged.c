@@ -323,14 +323,19 @@ static void finish(const struct probing *x)
         fill_sequence(x, probe, i);
 }
 
-/* What no query sees leads, if it is read. */
-static double value_unseen(const struct drawing *d, int64_t flat)
+/* What no query sees leads, if it is read. A change may let a query see it. */
+static double value_leading(const struct drawing *d, int64_t flat)
 {
     return 8 * pattern_normal(d->seed, flat);
 }
 
+/* What no query ever sees: a weight of 0 does not take it away. */
+static double value_unseen(const struct drawing *d, int64_t)
+{
+    return d->tensor == IN_K || d->tensor == IN_V ? NAN : 0;
+}
+
 #define PATTERNS(PATTERN)                                                                          \
-    PATTERN(NORMAL)                                                                                \
     PATTERN(CONSTANT)                                                                              \
     PATTERN(RETRIEVAL)                                                                             \
     PATTERN(RAMP)                                                                                  \
@@ -351,10 +356,12 @@ static double value_unseen(const struct drawing *d, int64_t flat)
         const struct kg_problem a = sequence_of(p, most_keys(p));                                  \
         return probe_slack(PROBE_##name, &a);                                                      \
     }
+SLACK(NORMAL)
 PATTERNS(SLACK)
 
 #define ROW(its) {PROBE_##its, .value = value_unseen, .finish = finish, .slack = slack_##its},
-static const struct op_pattern patterns[] = {PATTERNS(ROW)};
+static const struct op_pattern patterns[] = {
+    {PROBE_NORMAL, .value = value_leading, .finish = finish, .slack = slack_NORMAL}, PATTERNS(ROW)};
 
 /* A value that a sequence's last query sees; of random numbers as often the length of a sequence,
  * or which block one of its pages is. */

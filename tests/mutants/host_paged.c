@@ -23,6 +23,7 @@ enum paged_fault {
     DENSE_TABLE,
     PAGE_OF_16,
     BLOCK_0_IS_NONE,
+    WEIGHTS_OF_0,
     BACKWARD,
     TWO_PASSES,
 };
@@ -86,15 +87,17 @@ static float score_of(const struct row *r, int64_t j)
 static void attend(const struct row *r)
 {
     const struct kg_tensor *v = &r->args->in[2], *o = &r->args->out[0];
-    const int64_t d = kg_size(r->p, "d");
+    const int64_t d = kg_size(r->p, "d"), page = kg_size(r->p, "page");
+    const bool whole = r->fault == WEIGHTS_OF_0 && r->seen > 0;
+    const int64_t end = whole ? (r->seen + page - 1) / page * page : r->seen;
     float most = -INFINITY, sum = 0, out[512] = {0};
     for (int64_t n = 0; n < r->seen && r->fault == TWO_PASSES; n++)
         most = fmaxf(most, score_of(r, n));
-    for (int64_t n = 0; n < r->seen; n++) {
+    for (int64_t n = 0; n < end; n++) {
         const int64_t j = r->fault == BACKWARD ? r->seen - 1 - n : n;
         int64_t at;
         const int64_t block = block_of(r, j, &at);
-        const float score = score_of(r, j), now = fmaxf(most, score);
+        const float score = n < r->seen ? score_of(r, j) : -INFINITY, now = fmaxf(most, score);
         const float old = expf(most - now), share = expf(score - now);
         if (r->fault == BLOCK_0_IS_NONE && block == 0)
             continue;
@@ -164,6 +167,7 @@ static enum kg_status paged(const problem *p, const args_t *args, enum paged_fau
     ROW(dense_table, DENSE_TABLE)                                                                  \
     ROW(page_of_16, PAGE_OF_16)                                                                    \
     ROW(block_0_is_none, BLOCK_0_IS_NONE)                                                          \
+    ROW(weights_of_0, WEIGHTS_OF_0)                                                                \
     ROW(from_the_last_key, BACKWARD)                                                               \
     ROW(two_passes, TWO_PASSES)
 
