@@ -4,6 +4,7 @@
  * Google Benchmark (--benchmark_format=json). SQLite takes them apart; they may have more members
  * than are read here.
  */
+#include <math.h>
 #include <sqlite3.h>
 #include <string.h>
 
@@ -50,7 +51,8 @@ static const struct {
          "  coalesce((SELECT d.value ->> '$.value' FROM json_each(m.value, '$.data') d"
          "   WHERE d.value ->> '$.name' = 'value'), '') AS value"
          "  FROM state, json_each(v, '$.summaries') m) "
-         "SELECT s.place, v IS NOT NULL AND (coalesce(v ->> '$.is_skipped', 0) OR m.tag IS NULL),"
+         "SELECT s.place, v IS NOT NULL AND (coalesce(v ->> '$.is_skipped', 0) IS NOT 0 OR m.tag "
+         "IS NULL),"
          " name || coalesce((SELECT group_concat('/' || coalesce(a.value ->> '$.name', '') || '='"
          "  || coalesce(a.value ->> '$.value', ''), '') FROM json_each(v, '$.axis_values') a), ''),"
          " m.value, n.value, 1, coalesce(v ->> '$.device', -1) FROM state s"
@@ -69,7 +71,8 @@ static const struct {
     [FOREIGN_GOOGLE] =
         {BENCHMARKS
          ", one AS (SELECT place, v ->> '$.run_type' IS 'aggregate' AS is_median,"
-         "  coalesce(v ->> '$.error_occurred', 0) OR coalesce(v ->> '$.skipped', 0) AS left_out,"
+         "  coalesce(v ->> '$.error_occurred', 0) IS NOT 0"
+         "   OR coalesce(v ->> '$.skipped', 0) IS NOT 0 AS left_out,"
          "  coalesce(v ->> '$.run_name', name) AS name,"
          "  iif(json_type(v, '$.real_time') IN ('integer', 'real'), v ->> '$.real_time', NULL)"
          "   * CASE v ->> '$.time_unit'"
@@ -161,12 +164,15 @@ static enum gate_status take_result(struct foreign_file *f, sqlite3_stmt *row,
         return gate_fail(err, GATE_IO, "%s: %s: must have %s", f->name, place,
                          tools[f->tool].needs);
     if (sqlite3_column_type(row, DEVICE) != SQLITE_NULL) {
-        int64_t id = sqlite3_column_int64(row, DEVICE);
-        while (device < f->n_devices && f->devices[device].id != id)
+        double id;
+        const char *said = (const char *)sqlite3_column_text(row, DEVICE);
+        if (!number_of(row, DEVICE, &id))
+            id = NAN;
+        while (device < f->n_devices && (double)f->devices[device].id != id)
             device++;
         if (device == f->n_devices)
-            return gate_fail(err, GATE_IO, "%s: %s: its device %lld is not among the devices",
-                             f->name, place, (long long)id);
+            return gate_fail(err, GATE_IO, "%s: %s: its device %.20s is not among the devices",
+                             f->name, place, said);
     }
     struct foreign_time *t = reading_add(f, name, time * tools[f->tool].unit_ns, place, err);
     if (!t)
