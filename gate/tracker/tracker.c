@@ -325,12 +325,12 @@ enum gate_status http_client_ask(const struct remote *remote, const struct http_
     if (!has_curl)
         TRY(http_client_version(version, err));
     has_curl = true;
-    for (unsigned n = 1;; n++) {
+    for (unsigned n = 1, n_500 = 0;; n++) {
         struct gate_error failure;
         enum gate_status status = ask_once(remote, request, answer, &failure);
         bool may_pass = status ? status == GATE_IO : http_may_pass(answer->status);
-        if (answer->status == 500 && n == TRIES_OF_A_500)
-            may_pass = false;
+        n_500 += answer->status == 500;
+        may_pass = may_pass && n_500 < TRIES_OF_A_500;
         double delay = may_pass ? backoff_delay(deadline_s, n, (double)answer->retry_after) : -1;
         if (delay < 0)
             return status ? gate_fail(err, status, "%s", failure.message) : GATE_OK;

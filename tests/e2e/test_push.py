@@ -224,7 +224,7 @@ class TryingAgain(PushCase):
         self.assertNotIn("trying again", done.err)
 
     def test_a_500_of_one_run_does_not_keep_the_others(self):
-        tracker = self.tracker(problem(500), problem(500), problem(500))
+        tracker = self.tracker(problem(500), problem(500), problem(503), problem(500))
         self.assert_counts(self.push("--all", status=74), created=self.n_runs - 1, left=1)
         self.assertNotIn(self.uuids[0], tracker.runs)
         self.assert_counts(self.push(self.uuids[0]), created=1)
