@@ -139,7 +139,6 @@ static unsigned seeds_that_find(int64_t head)
     return found;
 }
 
-/* Whatever the seed is. */
 /* The pages of a head, dense and behind each other, come in one piece. */
 TEST(pages_agree)
 {
@@ -156,6 +155,7 @@ TEST(pages_agree)
     }
 }
 
+/* Whatever the seed is. */
 TEST(a_wrong_head_at_an_end_is_always_found)
 {
     assert_int_equal(seeds_that_find(0), 200);
