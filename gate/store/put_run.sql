@@ -1,6 +1,6 @@
--- put_run.sql: the row of a run, without what its cases say. ?23 is what verification of each case covered, an array of
--- ["op", checks, ...]; kept is, for each op, a sum or the most of one case. ?24 is the document of
--- a calibration, without its cases; kept is what it could tell.
+-- put_run.sql: the row of a run, without what its cases say. ?23 is what verification of each case
+-- covered, an array of ["op", checks, ...]; kept is, for each op, a sum or the most of one case. ?24
+-- is the document of a calibration, without its cases; kept is what it could tell.
 INSERT INTO run (uuid, time_ms, revision_id, branch, subject, author, dirty, suite, device,
   device_name, host, gpu, machine, contract, epoch, verdict, exit_code, n_cases, n_pass,
   n_regression, n_improvement, n_wrong, n_no_verdict, n_environment, n_vendor, control_drift,
