@@ -178,3 +178,20 @@ TEST(changes)
     }
     inputs_free(in);
 }
+
+/* Of more queries than keys the first ones see none; blocks that sequences share are moved once. */
+TEST(work_of_few_keys_and_shared_blocks)
+{
+    const struct kg_problem p = paged(KG_F32, 2, 1, 1, 5, 1, 1, 4, 8);
+    struct kg_tensor lengths = tensor_new(&p, LENGTHS, LAYOUT_DENSE, 0xff);
+    double pairs = 0;
+    assert_true(op_of(&p)->fill(&p, LENGTHS, &lengths, 2, "id", 1));
+    for (int64_t i = 0; i < 2; i++) {
+        const double length = (double)tensor_get(&lengths, i);
+        assert_true(length >= 3 && length <= 4);
+        pairs += length * (length + 1) / 2;
+    }
+    assert_true(fabs(problem_flops(&p) - pairs * 4 * 8) < 0.5);
+    assert_true(fabs(problem_moved(&p) - ((4 + 2 * 5) * 2 * 4 * 8 + 2 * 2 * 4)) < 0.5);
+    free(lengths.data);
+}
