@@ -92,6 +92,17 @@ class Endpoints(SeededCase):
 
 
 class Tags(SeededCase):
+    def test_gzip_has_a_tag_of_its_own(self):
+        forms = {value: self.server.get("/api/v1/cases", headers={"Accept-Encoding": value})
+                 for value in ("identity", "gzip")}
+        self.assertEqual(forms["gzip"].getheader("Content-Encoding"), "gzip")
+        tags = [form.getheader("ETag") for form in forms.values()]
+        self.assertEqual(len(set(tags)), 2)
+        for value, tag in zip(forms, tags):
+            again = self.server.get("/api/v1/cases", headers={"Accept-Encoding": value,
+                                                              "If-None-Match": tag})
+            self.assertEqual(again.status, 304, value)
+
     def test_304_without_a_body(self):
         for path in (*self.pages(), "/feed.atom", "/api/v1/runs", f"/api/v1/cases?device={GPU}",
                      f"/api/v1/runs/{self.uuids[0]}"):
