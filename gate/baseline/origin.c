@@ -50,20 +50,29 @@ static bool read_commit(const char *revision, struct origin *o)
     return lines.n > 0;
 }
 
+static bool note_line(void *context, const char *)
+{
+    *(bool *)context = true;
+    return false;
+}
+
 /* The stored baselines are no part of what is measured, and a run may itself have changed them:
  * they are left out if their folder lies in the tree that is checked out here, and is not its top.
+ * A tree that git cannot tell of is not called clean.
  */
 static bool is_dirty(const char *baselines)
 {
-    char here[4096], there[4096], prefix[4096], change[16];
+    char here[4096], there[4096], prefix[4096];
+    bool changed = false;
     bool below =
         baselines && git_line(here, sizeof here, "rev-parse", "--show-toplevel", NULL) &&
         git_line(there, sizeof there, "-C", baselines, "rev-parse", "--show-toplevel", NULL) &&
         git_line(prefix, sizeof prefix, "-C", baselines, "rev-parse", "--show-prefix", NULL) &&
         !strcmp(here, there) && prefix[0];
-    return git_line(change, sizeof change, "-C", below ? baselines : ".", "status", "--porcelain",
-                    "--untracked-files=no", "--", ":/", below ? ":(exclude,glob)*.json" : NULL,
-                    NULL);
+    return !git_lines(note_line, &changed, "-C", below ? baselines : ".", "status", "--porcelain",
+                      "--untracked-files=no", "--", ":/", below ? ":(exclude,glob)*.json" : NULL,
+                      NULL) ||
+           changed;
 }
 
 /* Of a shallow clone, git may not know the commit: then its hash is all there is. */

@@ -281,6 +281,10 @@ class DirtyTree(FakeRuns):
         self.assertTrue(self.is_dirty("--baselines", os.path.dirname(self.folder)))
         write_file(self.path("source"), "2")
         self.assertTrue(self.is_dirty())
+        self.git("checkout", "-q", "source")
+        self.assertFalse(self.is_dirty())
+        write_file(self.path(".git/index"), "none")
+        self.assertTrue(self.is_dirty(), "git cannot tell")
 
 
 class Wait(FakeRuns):
