@@ -577,6 +577,8 @@ enum gate_status tier_checks(const struct verify_job *job, struct gate_error *er
     struct round *r = xcalloc(1, sizeof *r);
     *r = (struct round){.job = job, .bench = {.device = d, .arm = job->arms, .found = v}};
     enum gate_status status = check_all(r, &job->c->problem, err);
+    if (!status) /* no trial is left untried, whatever came last */
+        status = try_waiting(r, err);
     trial_row_release(&r->row);
     v->record.own_shape_only = !status && v->ok && !r->served_elsewhere ? YES : UNKNOWN;
     if (!status)
