@@ -162,7 +162,8 @@ function chartOf(loaded, { days, y }, signal) {
         h("p", { class: "note" }, YARDSTICKS[y].unit, ". Below: the control kernel of each ",
             "machine ÷ its median. Where that moves, the machine did."), legend, box,
         h("figcaption", { class: "quiet" }, "Lower is faster. Drag to zoom, double-click for ",
-            "all; a click on a point opens its run. The lines below lead to the numbers.")),
+            `all; a click on a point opens its run. Of a line with more than ${POINTS} results a `,
+            "point is the median of several, and opens one. The lines below lead to the numbers.")),
         actions: [
             h("button", { type: "button", click: () =>
                 saveCsv(rowsOf(model, specs.times, y), "kernel-gate.csv") }, "CSV"),
