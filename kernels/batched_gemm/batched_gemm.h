@@ -28,8 +28,8 @@ enum kg_status launch_groups_plain(const struct kg_problem *problem, const struc
                                    const int32_t *offsets);
 bool serves_groups(const struct kg_problem *p, const struct kg_device *device);
 
-/* The dtype is that of all tensors but the offsets. */
-static inline struct product_sizes sizes_of(const struct kg_problem *p)
+/* Of groups: the dtype is that of all tensors but the offsets. */
+static inline struct product_sizes group_sizes_of(const struct kg_problem *p)
 {
     struct product_sizes s = product_sizes_of(p);
     s.dtype = p->dtype[0];

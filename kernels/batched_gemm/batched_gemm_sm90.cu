@@ -307,7 +307,7 @@ template <bool GROUPS>
 static enum kg_status run_dtype(const struct kg_problem *problem, const struct gemm_call *call,
                                 const int32_t *offsets = NULL)
 {
-    const struct product_sizes p = sizes_of(problem);
+    const struct product_sizes p = group_sizes_of(problem);
     const int64_t count = kg_size(problem, GROUPS ? "g" : "b");
     return p.dtype == KG_F16 ? run<__half, GROUPS>(p, count, call, offsets)
                              : run<__nv_bfloat16, GROUPS>(p, count, call, offsets);
@@ -339,7 +339,7 @@ static enum kg_status launch_sm90(const struct kg_problem *p, const struct kg_ar
 static int supports_groups_sm90(const struct kg_problem *p, const struct kg_device *device)
 {
     using widest = product<__half, 256, 4, 1, false, true, true>;
-    const struct product_sizes s = sizes_of(p);
+    const struct product_sizes s = group_sizes_of(p);
     const int64_t tiles = gemm_blocks(s.m, 64) + kg_size(p, "g");
     return serves_groups(p, device) && s.dtype != KG_F32 &&
            gemm_sm90_serves(&s, device, s.k, s.n) && kg_size(p, "g") <= MOST_GROUPS<widest> &&

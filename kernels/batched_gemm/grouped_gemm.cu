@@ -112,7 +112,7 @@ static enum kg_status launch_mma(const struct gemm_call &call, const int32_t *of
 enum kg_status launch_groups_plain(const struct kg_problem *problem, const struct gemm_call *call,
                                    const int32_t *offsets)
 {
-    const struct product_sizes s = sizes_of(problem);
+    const struct product_sizes s = group_sizes_of(problem);
     if (!gemm_mma_dtype(&s))
         return launch_groups<simt_small>(group_simt<simt_small>, *call, offsets);
     return s.dtype == KG_F16    ? launch_mma<__half>(*call, offsets)
@@ -123,7 +123,7 @@ enum kg_status launch_groups_plain(const struct kg_problem *problem, const struc
 enum kg_status groups_of(const struct kg_problem *problem, const struct kg_args *args,
                          struct gemm_call *call, const int32_t **offsets)
 {
-    const struct product_sizes p = sizes_of(problem);
+    const struct product_sizes p = group_sizes_of(problem);
     const struct kg_tensor *ends = &args->in[2];
     *call = {};
     call->dtype = p.dtype;
@@ -147,7 +147,7 @@ enum kg_status groups_of(const struct kg_problem *problem, const struct kg_args 
 
 bool serves_groups(const struct kg_problem *p, const struct kg_device *device)
 {
-    const struct product_sizes s = sizes_of(p);
+    const struct product_sizes s = group_sizes_of(p);
     const int64_t groups = kg_size(p, "g");
     return gemm_is_op(&s, "grouped_gemm") && groups >= 1 && groups < INT32_MAX &&
            gemm_serves(device, s.m, s.n, s.k) && (gemm_mma_dtype(&s) || gemm_simt_dtype(&s)) &&
